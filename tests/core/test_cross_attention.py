@@ -109,13 +109,6 @@ def test_equals_loops_over_heads(stride: int, heads: int) -> None:
         torch.testing.assert_close(stepped, actual[:, position : position + 1])
 
 
-@pytest.mark.parametrize(("length", "positions"), [(8, 2), (9, 3), (11, 3), (1, 1)])
-def test_keys_and_values_cover_a_stride_of_the_memory(length: int, positions: int) -> None:
-    precomputed = build_hepos(4, heads=8).precompute(make_tokens(length, 1), {})
-    shapes = {name: tuple(tensor.shape) for name, tensor in precomputed.items()}
-    assert shapes == {"key": (2, 8, positions, 2), "value": (2, 8, positions, 2), "bias": (2, 8, 1, positions)}
-
-
 DIM, HEADS, TARGET = 16, 4, 6
 SIZE = DIM // HEADS
 SELECTIONS = kinds("sumpool.core.selection")
@@ -375,12 +368,6 @@ def test_a_step_is_the_same_as_forward(selection: str, long_memory: Tokens, beam
         precomputed = precompute_sentence(layer, config, long_memory)
         stepped = layer.step(beam_queries, precomputed)
         torch.testing.assert_close(stepped, layer(beam_queries, precomputed).states, atol=1e-12, rtol=0)
-
-
-def test_empty_documents_give_the_bias(long_memory: Tokens, beam_queries: Tensor) -> None:
-    layer, config = build_sentence("approximate")
-    stepped = layer.step(beam_queries, precompute_sentence(layer, config, long_memory))
-    assert torch.equal(stepped[2], layer.out.bias.expand(BEAMS, DIM))
 
 
 def test_only_selected_sentences_are_read(long_memory: Tokens, beam_queries: Tensor) -> None:

@@ -62,17 +62,6 @@ def test_weights_sum_to_one_over_existing_sentences(kind: str) -> None:
         torch.testing.assert_close(log_weights.exp().sum(-1), total, atol=1e-12, rtol=0)
 
 
-@every_kind
-def test_queries_are_independent(kind: str) -> None:
-    selection = SelectionWithEncoder(kind).double().eval()
-    tokens = in_sentences(make_tokens(40, 22))
-    states = torch.randn(2, 6, DIM, dtype=torch.float64)
-    log_weights = selection(states, tokens)
-    for position in range(6):
-        one = selection(states[:, position : position + 1], tokens)
-        torch.testing.assert_close(log_weights[:, :, position : position + 1], one, atol=1e-12, rtol=0)
-
-
 @every_content_kind
 def test_permuted_sentences_have_permuted_weights(kind: str) -> None:
     selection = SelectionWithEncoder(kind).double().eval()

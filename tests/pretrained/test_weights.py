@@ -239,23 +239,8 @@ def test_tensors_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         ),
         (
             "pegasus",
-            {"model.encoder.layer_norm.weight": None},
-            r"must hold the tensor encoder\.layer_norm\.weight \(16,\)",
-        ),
-        (
-            "pegasus",
-            {"model.decoder.layer_norm.bias": torch.ones(3)},
-            r"decoder\.layer_norm\.bias must be \(16,\), as con",
-        ),
-        (
-            "pegasus",
             {"model.decoder.embed_positions.weight": torch.ones(47, 16)},
             r"decoder\.embed_positions\.weight must be \(48, 16\), as config",
-        ),
-        (
-            "mbart",
-            {"model.encoder.layernorm_embedding.bias": None},
-            r"tensor encoder\.layernorm_embedding\.bias \(16,\)",
         ),
         (
             "mbart",
@@ -267,11 +252,6 @@ def test_tensors_that_do_not_fit_are_refused(tmp_path: Path) -> None:
             {"model.encoder.layer_norm.bias": torch.ones(16)},
             r"the weights of Marian .* others, got encoder\.layer_n",
         ),
-        (
-            "marian",
-            {"model.decoder.layers.1.fc1.bias": torch.ones(3)},
-            r"fc1\.bias must be \(24,\), as config\.json has it",
-        ),
     ):
         random_model(family, 11).save_pretrained(tmp_path)
         tensors = {**load_file(tmp_path / "model.safetensors"), **change}
@@ -280,12 +260,6 @@ def test_tensors_that_do_not_fit_are_refused(tmp_path: Path) -> None:
         )
         with pytest.raises(CheckpointError, match=sentence):
             imported(tmp_path)
-
-
-def test_half_precision_is_read(tmp_path: Path) -> None:
-    theirs = random_bart(12).half()
-    theirs.save_pretrained(tmp_path)
-    assert farthest(imported(tmp_path), theirs.float(), random_batch(12, (20, 7))) < 1e-4
 
 
 def places(length: int, how: Extension) -> list[float]:

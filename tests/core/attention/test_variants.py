@@ -18,7 +18,6 @@ from sumpool.core.attention.performer import orthogonal_directions
 from sumpool.core.attention.skeinformer import SkeinformerAttention, SkeinformerAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
-from sumpool.core.nn import numerics
 from sumpool.core.tokens import Tokens
 from tests.core.attention.checks import assert_equals_masked, assert_equals_naive
 from tests.core.batches import make_tokens
@@ -102,14 +101,6 @@ def test_blocks_see_neighbours_global_and_random_blocks_once() -> None:
     assert (visible[:, fixed] == 1).all()
     assert ((visible.sum(2) - fixed.sum(1)) == 2).all()
     assert (visible[0] != visible[1]).any()
-
-
-def test_equal_draws_select_the_first_blocks_whatever_the_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(numerics, "hash_uniform", lambda indices: torch.full(indices.shape, 0.25))
-    attention = BigbirdAttention(BigbirdAttentionConfig(block=4, random_blocks=3), 16, 4)
-    for blocks in (40, 41, 70, 300):
-        indices = attention._visible_blocks(torch.full((1, 1, 1, 1), 40), blocks)[0, 0, 20]
-        assert set(indices[indices >= 0].tolist()) == {0, 1, 2, 3, 19, 20, 21}
 
 
 def test_blocks_of_padding_are_skipped() -> None:

@@ -11,7 +11,6 @@ from sumpool.special_tokens import BOS, EOS
 
 WORDS = (4, 5, 6, 7)
 VOCAB = 8
-SURFACES = [b"", b"", b"", b"", b" a", b" b", b" c", b"d"]
 
 
 @dataclass(frozen=True)

@@ -354,13 +354,6 @@ def test_samples_end_where_every_token_is_forbidden() -> None:
     assert all(sorted(tokens) == sorted(set(tokens)) for tokens in drawn)
 
 
-def test_tokens_without_probability_are_never_drawn() -> None:
-    highest = torch.full((1, 9, 8), float(np.nextafter(np.float32(1), np.float32(0))))
-    for numbers in (torch.zeros(1, 9, 8), highest):
-        (drawn,) = sample(step, PrefixState.start([1], 9), [Lengths(2, 3)], numbers, 1.0)
-        assert all(2 <= len(tokens) <= 3 and set(tokens) <= set(WORDS) for tokens in drawn)
-
-
 @pytest.mark.parametrize(("temperature", "vocabulary"), [(0.5, 5000), (1.0, 5120), (1.0, 50)])
 def test_draws_equal_those_in_double_precision(temperature: float, vocabulary: int) -> None:
     log_probs, numbers = (3 * torch.randn(2000, vocabulary)).log_softmax(-1), torch.rand(2000)

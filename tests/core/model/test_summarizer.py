@@ -13,7 +13,6 @@ from sumpool.core.model.encoder import Memory
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import Dropout
 from sumpool.core.nn.positions import sinusoid
-from sumpool.core.nn.quantization import Precision, has_int8, quantize
 from sumpool.settings import kinds
 from sumpool.special_tokens import BOS, EOS, PAD
 
@@ -120,41 +119,6 @@ def test_beams_are_independent_and_can_be_reordered(cross_attention: str, indepe
                 torch.testing.assert_close(chosen[beam], expected[0])
             if row in (4, 5):
                 torch.testing.assert_close(remaining[row - 4], expected[0])
-
-
-@pytest.mark.parametrize(
-    ("encoder", "cross_attention"),
-    [
-        ("pooled", "full"),
-        *(
-            pytest.param(*parts, marks=pytest.mark.slow)
-            for parts in (("blockwise", "full"), *(("pooled", kind) for kind in kinds("sumpool.core.selection")))
-        ),
-    ],
-)
-def test_documents_do_not_depend_on_their_batch(encoder: str, cross_attention: str) -> None:
-    count = 12
-    model = make_model(encoder, cross_attention=cross_attention)
-    lengths = [*torch.randint(1, 180, (count,)).tolist(), 1800]
-    documents = make_documents(*lengths)
-    target = torch.randint(5, VOCAB, (count + 1, 12))
-
-    def run(rows: list[int]) -> tuple[list[Tensor], Tensor]:
-        longest = max(lengths[row] for row in rows)
-        memory = model.encode(*(part[rows, :longest] for part in documents))
-        tokens = memory.tokens
-        states = [row[mask] for row, mask in zip(tokens.states, tokens.mask, strict=True)]
-        return states, model.score(memory, target[rows]).log_prob
-
-    with torch.no_grad():
-        alone = [run([row]) for row in range(count)]
-        for size in (7, 32):
-            for start in range(0, count, size):
-                rows = [count, *reversed(range(start, min(count, start + size)))]
-                states, scores = run(rows)
-                for position, row in enumerate(rows[1:], start=1):
-                    torch.testing.assert_close(states[position], alone[row][0][0], atol=1e-5, rtol=0)
-                    torch.testing.assert_close(scores[position], alone[row][1][0], atol=1e-5, rtol=0)
 
 
 @every_model
@@ -303,7 +267,6 @@ def test_joined_memories_are_those_of_a_batch() -> None:
         torch.testing.assert_close(model.step(last, model.start(joined, 3))[0], expected)
 
 
-INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
 LENGTH_VOCAB = 40
 LENGTHS = (50, 17)
 
@@ -381,18 +344,3 @@ def test_scores_and_search_use_the_same_predicted_lengths() -> None:
         real = last != PAD
         token_log_probs = log_probs.gather(1, last[:, None])[:, 0]
         torch.testing.assert_close(token_log_probs[real], scores.log_prob[real, position])
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("int8", marks=INT8)])
-def test_a_quantized_model_predicts_similar_lengths(precision: Precision) -> None:
-    model = make_length_model()
-    expected = model.predict_lengths(encode(model))
-    quantize(model, precision)
-    memory = encode(model)
-    predicted = model.predict_lengths(memory)
-    assert expected is not None
-    assert predicted is not None
-    torch.testing.assert_close(predicted.float(), expected, rtol=0.05, atol=0)
-    log_probs, _ = model.step(torch.full((4,), BOS), model.start(memory, 2))
-    assert log_probs.isfinite().all()
