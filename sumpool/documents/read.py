@@ -23,7 +23,6 @@ from sumpool.documents.files import (
     uncompressed_suffix,
 )
 from sumpool.documents.formats import FORMATS, check_libraries, load_format
-from sumpool.documents.sections import cut_back_matter, mark_contents
 from sumpool.documents.worker import TOO_LARGE, WORKERS
 from sumpool.errors import DataError
 from sumpool.io.bounded import open_regular, read_regular
@@ -325,6 +324,8 @@ def error_if_none(name: str, documents: Iterator[Document]) -> Iterator[Document
 
 def _one(name: str, content: bytes, kind: str, options: ReadOptions) -> Iterator[Document]:
     """Yield the only document of a content, without invisible characters and back matter."""
+    from sumpool.documents.sections import cut_back_matter, mark_contents  # as workers alone parse documents
+
     parsed, invisible = load_format(kind).parse(content, options).visible()
     parsed = ParsedDocument(mark_contents(parsed.blocks), parsed.title, (*parsed.notes, *invisible_note(invisible)))
     document = Document.from_parsed(name, parsed)

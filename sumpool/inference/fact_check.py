@@ -135,17 +135,12 @@ def _words(sentence: str) -> Iterator[_Word]:
         if not stem or surface.lower() in _NEGATIONS:  # no stem: "n't" by itself, torn from its verb
             is_negated = True
             continue
-        yield _Word(stem, _form(stem), is_negated)
+        # in lower case, numbers as digits, names without plural and possessive
+        base = stem.replace("\u2019", "'").removesuffix("'s").removesuffix("'")
+        if base[-1:] == "s" and base[:-1].isupper():
+            base = base[:-1]
+        yield _Word(stem, _NUMBERS.get(base.lower(), base.lower()), is_negated)
         is_negated = stem != surface
-
-
-def _form(surface: str) -> str:
-    """Form of a word for comparison: lower case, numbers as digits, names without plural and possessive."""
-    base = surface.replace("\u2019", "'").removesuffix("'s").removesuffix("'")
-    if base[-1:] == "s" and base[:-1].isupper():
-        base = base[:-1]
-    lower = base.lower()
-    return _NUMBERS.get(lower, lower)
 
 
 def _ngrams(words: Sequence[_Word]) -> Iterator[tuple[str, ...]]:

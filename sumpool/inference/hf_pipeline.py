@@ -111,8 +111,15 @@ class SummarizationPipeline:
 
         def results(texts: Sequence[str]) -> list[Summary]:
             summaries = [result.text for result in self.summarizer.summarize(texts)]
-            fitted = [self._fit(*pair, least, most) for pair in zip(texts, summaries, strict=True)]
-            return [self._result(summary, return_text, return_tensors) for summary in fitted]
+            found: list[Summary] = []
+            for text, summary in zip(texts, summaries, strict=True):
+                fitted = self._fit(text, summary, least, most)
+                found.append({"summary_text": fitted} if return_text else {})
+                if return_tensors:
+                    import torch  # as few ask for it
+
+                    found[-1]["summary_token_ids"] = torch.tensor(self.tokenizer.encode(fitted))
+            return found
 
         if isinstance(documents, (str, list)):
             texts = [documents] if isinstance(documents, str) else documents
@@ -136,11 +143,3 @@ class SummarizationPipeline:
         if not longer:
             return max(tried, key=lambda summary: tried[summary])
         return self.tokenizer.decode(self.tokenizer.encode(min(longer)[1])[:most])
-
-    def _result(self, summary: str, return_text: bool, return_tensors: bool) -> Summary:
-        result: Summary = {"summary_text": summary} if return_text else {}
-        if return_tensors:
-            import torch  # as few ask for it
-
-            result["summary_token_ids"] = torch.tensor(self.tokenizer.encode(summary))
-        return result

@@ -4,8 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Final, final
+from typing import Final, final
 
 from sumpool.core.decoding.beam import is_host
 from sumpool.core.nn.quantization import Int8Linear
@@ -18,9 +17,6 @@ from sumpool.inference.summary import NO_TEXT
 from sumpool.progress import Check
 from sumpool.ranking.content_selection import best_sentences, encode_source
 from sumpool.ranking.sentence_selector import SentenceSelector
-
-if TYPE_CHECKING:
-    from sumpool.inference.summary_choice import SummaryChooser
 
 _MIN_WORDS, _MAX_WORDS = 60, 100
 """Words of a summary of sentences in place of a generated text that is shorter or longer."""
@@ -161,18 +157,12 @@ class ModelSummaries:
         if self._config.mode == "extractive":
             return "", None, self._extract(reading, generated.samples)
         # Imported here, as extractive summaries need no check of a text.
-        from sumpool.inference.summary_choice import UNFOUNDED
+        from sumpool.inference.summary_choice import UNFOUNDED, SummaryChooser
 
-        text, extraction, cause = self._chooser.choose(generated, reading)
+        text, extraction, cause = SummaryChooser(self._config, self._loaded.splitter).choose(generated, reading)
         if cause:
             extraction = with_cause(self._extract(reading, generated.samples or (text,)), cause)
         return "" if cause == UNFOUNDED else text, generated.score, extraction
-
-    @cached_property
-    def _chooser(self) -> "SummaryChooser":
-        from sumpool.inference.summary_choice import SummaryChooser
-
-        return SummaryChooser(self._config, self._loaded.splitter)
 
     def _extract(self, reading: Reading, samples: Sequence[str]) -> Extraction:
         """Select sentences with the help of the sampled summaries, or of the generated one."""

@@ -116,7 +116,11 @@ class SummaryFile(ResumableFile):
         self.append(json.dumps(row, ensure_ascii=False, allow_nan=False))
 
     def _read(self, path: Path) -> None:
-        rows = list(read_records(path, _parse_row, "a summary in JSON", _ADVICE))
+        def parse(line: bytes) -> dict[str, str]:
+            row = parse_json(line)
+            return {**row, **{name: str(row[name]) for name in ("id", _DIGEST, "reason")}}
+
+        rows = list(read_records(path, parse, "a summary in JSON", _ADVICE))
         complete = [row for row in rows if not row["reason"]]
         if len(complete) < len(rows):
             lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in complete)
@@ -131,11 +135,6 @@ class SummaryFile(ResumableFile):
 def document_digest(document: Document) -> str:
     """Return the SHA-256 of the text of a document, or of the error that prevented reading it."""
     return hashlib.sha256((document.text or document.error).encode(errors="surrogatepass")).hexdigest()
-
-
-def _parse_row(line: bytes) -> dict[str, str]:
-    row = parse_json(line)
-    return {**row, "id": str(row["id"]), _DIGEST: str(row[_DIGEST]), "reason": str(row["reason"])}
 
 
 @final
