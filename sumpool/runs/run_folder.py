@@ -37,7 +37,6 @@ MUTABLE_SETTINGS = (
     "train.validate_every",
     "train.rouge_documents",
     "train.patience",
-    "train.auto_batch",
     "train.parallel",
     "train.checkpoint_activations",
     "train.checkpoint_every",
