@@ -13,12 +13,10 @@ from sumpool.data.config import SPLITS, Example, SourceConfig, Split
 from sumpool.data.report import leak_warning
 from sumpool.data.sources import (
     CsvSourceConfig,
-    DatasetsSourceConfig,
     FieldsSourceConfig,
     FolderSourceConfig,
     JsonlSourceConfig,
     ParquetSourceConfig,
-    is_dataset,
 )
 from sumpool.documents.files import uncompressed_suffix
 from sumpool.errors import DataError, RecipeError
@@ -110,7 +108,7 @@ def init(
         for share in SHARES:
             source = _source(data, share, fields or {})
             measured = _measure(source, report, check)
-            if min(measured.splits.values()) >= ENOUGH or _has_splits(source):
+            if min(measured.splits.values()) >= ENOUGH:
                 break
     empty = [split for split in SPLITS if not measured.splits[split]]
     if empty:
@@ -132,19 +130,14 @@ def init(
 
 def _source(data: Path, share: float, fields: Mapping[str, str]) -> SourceConfig:
     """Settings of the source, with every field that can be guessed."""
-    if data.is_dir() and not is_dataset(data):
+    if data.is_dir():
         if fields:
             raise RecipeError(f"--{next(iter(fields))} must come with a file of rows, got {data}, a folder of texts")
         return FolderSourceConfig(path=data, validation_share=share, test_share=share)
-    kind = DatasetsSourceConfig if data.is_dir() else _KINDS.get(uncompressed_suffix(data), JsonlSourceConfig)
+    kind = _KINDS.get(uncompressed_suffix(data), JsonlSourceConfig)
     source: FieldsSourceConfig = kind(path=data, validation_share=share, test_share=share, **fields)
     guessed = source.fields_of(next(iter(source.paths()))[0])
     return source.model_copy(update={"document": guessed.document, "summary": guessed.summary, "id": guessed.id})
-
-
-def _has_splits(source: SourceConfig) -> bool:
-    """Return whether the documents are split already, so that shares have no effect."""
-    return isinstance(source, DatasetsSourceConfig) and any(split for _, split in source.paths())
 
 
 def _measure(source: SourceConfig, report: Report, check: Check) -> _Measured:
@@ -175,7 +168,7 @@ def _head(out: Path, name: str, path: Path, source: SourceConfig, measured: _Mea
     }
     lines = ["  source:"]
     for setting, value in source.model_dump(exclude_none=True).items():
-        if setting == "quotes" or (setting in ("validation_share", "test_share") and _has_splits(source)):
+        if setting == "quotes":
             continue
         line = "    " + write({setting: str(value) if isinstance(value, Path) else value}).strip()
         lines.append(f"{line:<27} # {comments[setting]}" if setting in comments else line)
