@@ -80,7 +80,6 @@ COMMANDS: dict[str, Sequence[str]] = {
     "train": ("train", "toy.yaml", "--out", "FOLDER"),
     "sweep": ("train", "sweep.yaml", "--out", "FOLDER"),
     "export": ("export", "run", "FOLDER"),
-    "prune": ("prune", "run", "--heads", "0.3", "--out", "FOLDER"),
     "import": ("import", "bart", "FOLDER"),
     "evaluate": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--out", "FOLDER"),
     "evaluate --resume": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--resume", "--out", "FOLDER"),

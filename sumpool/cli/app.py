@@ -43,7 +43,6 @@ COMMANDS: Final = {
     "bench": "Measure speed and memory of a model by length.",
     "study": "Reproduce a table or figure of a paper, or list what can be reproduced.",
     "export": "Copy a model without checkpoints and logs, to pass it on.",
-    "prune": "List the importance of attention heads, and mask the least important.",
     "init": "Write a recipe that adapts the shipped model to your documents.",
     "mark": "Write a sheet for each document, on which a reader marks what a summary should consist of.",
     "recipes": "List the recipes that come with sumpool, or print one.",
@@ -64,7 +63,6 @@ ADVICE: Final = {
     "bench": "measure shorter documents (--length) or smaller batches (--set bench.batch=1)",
     "import": "close other programs, or import a smaller model",
     "export": "close other programs",
-    "prune": "take shorter batches (--set train.batch_tokens=4096)",
 }
 """What to do about missing memory, by commands that load PyTorch."""
 _LIBRARIES, _THREAD = 1 << 30, 256 << 20

@@ -22,6 +22,7 @@ STUDIES: Final = {
     "attentions": "time, memory and operations of every self-attention by length, and their exponents",
     "approximation": "error of approximate attentions by features and length, with a RUN on its weights too",
     "sparsity": "how few sentences hold the attention of a RUN, and the cost of its decoder",
+    "heads": "importance of the attention heads of a RUN, and its loss without the least important ones",
     "lra": "attentions trained on a task of the Long Range Arena (--set study.task=listops)",
     "language-models": "language models by boundaries, trained for equal times (--set study.table=pareto)",
     "segments": "segments of the language model of a RUN on a DOCUMENT, with the entropy of its predictions",
@@ -29,7 +30,7 @@ STUDIES: Final = {
 """Names of the studies, and what each is about."""
 SEGMENTS = "segments"
 """The study that takes a run and a document."""
-OF_RUN = ("approximation", "sparsity", SEGMENTS)
+OF_RUN = ("approximation", "sparsity", "heads", SEGMENTS)
 """Studies that take a run."""
 
 

@@ -1,7 +1,7 @@
 """Model card: the README.md of a run folder."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -113,27 +113,6 @@ A summary may contain statements that the document does not support: check it ag
 
 `recipe.yaml` is the complete recipe, `manifest.json` the size and SHA-256 of every file that summaries depend on. No
 file contains code.
-"""
-
-
-def pruning_section(run: Path, masked: Mapping[str, Sequence[int]], before: float, after: float, documents: int) -> str:
-    """Render the section of a model card on masked attention heads.
-
-    Args:
-        run: Run folder of the model before.
-        masked: Indices of the masked heads, by the name of the attention.
-        before: Validation loss before, nats per token.
-        after: Validation loss with the masked heads.
-        documents: Validation documents of both losses.
-    """
-    listed = "\n".join(f"- {name}: {', '.join(map(str, heads))}" for name, heads in masked.items())
-    return f"""
-## Masked heads
-
-The outputs of these heads of {markdown_code(str(run))} were set to 0 with sumpool {__version__}. The loss of
-{documents:,} validation documents rose from {before:.4f} to {after:.4f} nats per token.
-
-{listed}
 """
 
 

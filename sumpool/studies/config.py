@@ -133,6 +133,15 @@ class SparsityConfig(Repeated):
     """Measured repetitions after one that is not counted; the paper has 100."""
 
 
+class HeadsConfig(Settings):
+    """Documents of the importance of heads, and the share of heads that is masked."""
+
+    documents: Count = 100
+    """Validation documents, the first ones."""
+    share: float = Field(0.3, ge=0, le=1)
+    """Share of all heads to mask, the least important ones; every attention keeps one."""
+
+
 class ApproximationConfig(Settings):
     """Lengths and numbers of features at which attentions are compared with what they approximate."""
 

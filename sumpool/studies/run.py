@@ -15,6 +15,7 @@ from sumpool.progress import Check, Report, no_op, told_when_stopped
 from sumpool.studies import config
 from sumpool.studies.attentions import measure_approximations, measure_attention_costs, trained_inputs
 from sumpool.studies.complexity import count_complexity
+from sumpool.studies.heads import measure_heads
 from sumpool.studies.language_models import study_language_models
 from sumpool.studies.lra.study import study_lra
 from sumpool.studies.operators import measure_operators
@@ -33,8 +34,11 @@ SUITES: Mapping[str, tuple[type[Any], Callable[..., Result]]] = {
     "attentions": (config.AttentionsConfig, measure_attention_costs),
     "depth": (config.DepthConfig, measure_depth),
     "sparsity": (config.SparsityConfig, measure_sparsity),
+    "heads": (config.HeadsConfig, measure_heads),
 }
-"""Settings and measure of each study that needs no recipe; `sparsity` needs a run, and `approximation` may have one."""
+"""Settings and measure of each study that needs no recipe; `approximation` may have a run."""
+_OF_RUN = ("sparsity", "heads")
+"""Those that need a run."""
 _UNTIMED = ("operators", "complexity", "approximation")
 """Studies in which no matrix products are timed: always in float32."""
 _TRAINING = {"lra": study_lra, "language-models": study_language_models}
@@ -53,7 +57,7 @@ def run_study(
 
     Args:
         name: Its name.
-        target: The run folder of "sparsity", where None takes the newest run; or of "approximation".
+        target: The run folder of "sparsity" and "heads", where None takes the newest run; or of "approximation".
         overrides: Settings to change, each like `study.batch=8`, or `data.prepared=folder` of a run.
         report: Receives progress.
         check: Called between repetitions; when it raises, nothing is kept, or the runs so far.
@@ -70,11 +74,11 @@ def run_study(
             return _TRAINING[name](overrides, report, check)
         loaded = None
         schema, measure = SUITES[name]
-        if target or name == "sparsity":
+        if target or name in _OF_RUN:
             of_run, overrides = split_overrides(overrides, ("data.",))
         settings = load_study(name, schema, overrides)
         study = settings.study
-        if target or name == "sparsity":
+        if target or name in _OF_RUN:
             loaded = load_model(target, [*of_run, f"summarize.device={settings.train.device}"])
         device = loaded.device if loaded else choose_device(settings.train.device)
         precision = torch.float32 if name in _UNTIMED else choose_precision(settings.train.precision, device)
@@ -82,7 +86,9 @@ def run_study(
         kept = {"study": study.model_dump(), "seed": settings.seed}
         if loaded:
             kept["model"] = loaded.recipe.model.model_dump()
-            if name == "sparsity":
+            if name == "heads":
+                measure = partial(measure, loaded)
+            elif name == "sparsity":
                 losses = selection_losses(loaded, study.documents, study.loss_sentences, check)
                 batches = validation_batches(loaded, study.documents)
                 attention = (sentence_attention(loaded.model, batch.to(device))[0] for batch in batches)

@@ -30,7 +30,7 @@ from sumpool.core.selection import (
     RandomSelectionConfig,
     SelectionConfig,
 )
-from sumpool.data.batches import Batch, TrainingData, collate
+from sumpool.data.batches import Batch, TrainingData
 from sumpool.data.shards import Shard
 from sumpool.errors import DataError
 from sumpool.inference.loading import LoadedModel
@@ -153,16 +153,15 @@ def needed(kept: Sequence[float], share: float) -> int:
 
 
 def validation_batches(loaded: LoadedModel, documents: int) -> Iterator[Batch]:
-    """Validation documents of a run, evenly spread, each as a batch; errors are those of `validation_shard`."""
-    shard, config = validation_shard(loaded), loaded.recipe.model
-    count = min(documents, len(shard))
+    """Validation documents of a run, evenly spread, each as a batch; errors are those of `validation_data`."""
+    data = validation_data(loaded)
+    total = len(data.validation)
+    count = min(documents, total)
     for number in range(count):
-        item = shard[number * len(shard) // count]
-        lengths = (config.source_length, config.target_length)
-        yield collate([item], *lengths, special_tokens=loaded.model.special_tokens)
+        yield data.batch(data.validation, [number * total // count])
 
 
-def validation_shard(loaded: LoadedModel) -> Shard:
+def validation_data(loaded: LoadedModel) -> TrainingData:
     """Open the validation documents of a run.
 
     Raises:
@@ -172,7 +171,9 @@ def validation_shard(loaded: LoadedModel) -> Shard:
     shard = Shard(prepared, "validation")
     if not len(shard):
         raise DataError(f"{prepared / 'validation'} must hold a document with a summary, got none: prepare more data")
-    return shard
+    config, special_tokens = loaded.recipe.model, loaded.model.special_tokens
+    lengths = (config.source_length, config.target_length)
+    return TrainingData(shard, shard, *lengths, loaded.recipe.seed, special_tokens=special_tokens)
 
 
 @torch.inference_mode()
@@ -231,10 +232,7 @@ def selection_losses(loaded: LoadedModel, documents: int, sentences: Sequence[in
     learned = loaded.recipe.model.decoder.cross_attention
     if isinstance(learned, SentenceCrossAttentionConfig):
         selections[learned.selection.kind] = learned.selection
-    shard, config = validation_shard(loaded), loaded.recipe.model
-    lengths = (config.source_length, config.target_length)
-    special_tokens = loaded.model.special_tokens
-    data = TrainingData(shard, shard, *lengths, loaded.recipe.seed, special_tokens=special_tokens)
+    data = validation_data(loaded)
     settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
 
     def loss(cross_attention: CrossAttentionConfig) -> float:

@@ -159,7 +159,7 @@ def run_limited(mebibytes: int, *words: str) -> tuple[int, str, list[str]]:
 
 @pytest.mark.slow
 def test_a_limit_below_that_of_the_libraries_is_one_line() -> None:
-    for command in ("summarize", "prepare", "train", "evaluate", "bench", "export", "import", "prune"):
+    for command in ("summarize", "prepare", "train", "evaluate", "bench", "export", "import"):
         code, shown, told = run_limited(500, command, "x", "y")
         assert (code, shown, len(told)) == (6, "", 1)
         assert re.fullmatch(

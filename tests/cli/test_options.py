@@ -19,7 +19,6 @@ ARGUMENTS = {
     "sample": ["RFC1"],
     "show": ["run"],
     "init": ["data"],
-    "prune": ["run"],
 }
 WORDS = (str(10**30), "-1", "nan", "", "1e400", "some text", "\x1b[2J", "0x10", "9" * 5000)
 
@@ -46,7 +45,7 @@ CHECKED = sorted({(command, name) for command, name, _, info in command_options(
 
 
 def test_numbers_and_choices_have_parsers() -> None:
-    assert len(CHECKED) == 29
+    assert len(CHECKED) == 25
     for command, name, kind, info in command_options():
         assert info.parser or not {int, float} & {kind, *get_args(kind)}, (command, name)
         assert info.parser or "Literal" not in str(kind), (command, name)
