@@ -1,5 +1,6 @@
 """Training that is killed ten times: at step 0, at epoch ends, in validations, saves and rotations, and at random."""
 
+import multiprocessing
 import os
 import random
 import signal
@@ -15,11 +16,12 @@ from sumpool.data.batches import Batch, BatchSampler, ItemSource, TrainingData
 from sumpool.progress import Progress
 from sumpool.training import fit as training_loop
 from sumpool.training.checkpoint import Checkpoint, Checkpoints
-from tests.torture.a1_kill_and_resume import PROCESSES
 from tests.torture.figures import Measured
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 
 Place = Literal["step 0", "epoch end", "evaluation", "save", "rotation", "anywhere", "nowhere"]
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["torch._dynamo", "tests.training.toy"])
 _DELAY = 0.004
 """Seconds between the place of a kill and the kill at most: as long as a save."""
 

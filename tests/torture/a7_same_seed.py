@@ -10,7 +10,7 @@ from typing import Final
 import torch
 
 from sumpool.training.fit import fit
-from tests.torture.a1_kill_and_resume import PROCESSES
+from tests.torture.a2_chain_of_kills import PROCESSES
 from tests.torture.figures import Measured
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 

@@ -31,7 +31,7 @@ from sumpool.inference.loading import load_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.bounded import parse_json
-from sumpool.io.manifest import NAME, SHIPPED, FileDigest, Manifest
+from sumpool.io.manifest import NAME, SHIPPED, FileDigest, Manifest, _render
 from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.runs.run_summary import summarize_run
@@ -268,40 +268,29 @@ def _write(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def _flip(folder: Path, draw: random.Random) -> str:
-    path = _pick(folder, draw)
-    content = bytearray(path.read_bytes())
-    place = draw.randrange(len(content)) if draw.random() < 0.5 else draw.randrange(min(len(content), 2000))
-    content[place] ^= 1 << draw.randrange(8)
-    _write(path, bytes(content))
-    return f"bit {place} of {path.name}"
-
-
-def _truncate(folder: Path, draw: random.Random) -> str:
-    path = _pick(folder, draw)
-    size = draw.randrange(path.stat().st_size)
-    _write(path, path.read_bytes()[:size])
-    return f"{size} bytes of {path.name}"
-
-
-def _zero(folder: Path, draw: random.Random) -> str:
+def _damage(folder: Path, draw: random.Random) -> str:
+    """Flip a bit, cut the end, set a block to zeros, or exchange two blocks."""
     path = _pick(folder, draw)
     content = path.read_bytes()
-    place = draw.randrange(len(content))
-    _write(path, content[:place] + bytes(min(_BLOCK, len(content) - place)) + content[place + _BLOCK :])
-    return f"zeros at {place} of {path.name}"
-
-
-def _swap_blocks(folder: Path, draw: random.Random) -> str:
-    path = _pick(folder, draw)
-    content = path.read_bytes()
-    size = min(_BLOCK, len(content) // 2)
-    one, other = sorted((draw.randrange(len(content) - size + 1), draw.randrange(len(content) - size + 1)))
-    first, second = content[one : one + size], content[other : other + size]
-    mixed = bytearray(content)
-    mixed[one : one + size], mixed[other : other + size] = second, first
-    _write(path, bytes(mixed))
-    return f"blocks {one} and {other} of {path.name}"
+    place = draw.randrange(len(content) if draw.random() < 0.5 else min(len(content), 2000))
+    match draw.randrange(4):
+        case 0:
+            changed = content[:place] + bytes([content[place] ^ 1 << draw.randrange(8)]) + content[place + 1 :]
+        case 1:
+            changed = content[:place]
+        case 2:
+            changed = content[:place] + bytes(min(_BLOCK, len(content) - place)) + content[place + _BLOCK :]
+        case _:
+            size = min(_BLOCK, len(content) // 2)
+            one, other = sorted(draw.randrange(len(content) - size + 1) for _ in range(2))
+            mixed = bytearray(content)
+            mixed[one : one + size], mixed[other : other + size] = (
+                content[other : other + size],
+                content[one : one + size],
+            )
+            changed = bytes(mixed)
+    _write(path, changed)
+    return f"bytes from {place} of {path.name}"
 
 
 def _remove(folder: Path, draw: random.Random) -> str:
@@ -351,21 +340,11 @@ def _replace_by_special(folder: Path, draw: random.Random) -> str:
 def _edit_manifest(folder: Path, draw: random.Random) -> str:
     path = folder / NAME
     if not path.exists():
-        return _flip(folder, draw)
+        return _retype(folder, draw)
     tree = json.loads(path.read_bytes())
     change = _change_value(tree, draw)
     _write(path, json.dumps(tree, sort_keys=True, indent=1).encode())
     return f"manifest: {change}"
-
-
-def _edit_manifest_with_digest(folder: Path, draw: random.Random) -> str:
-    path = folder / NAME
-    if not path.exists():
-        return _retype(folder, draw)
-    tree = json.loads(path.read_bytes())
-    change = _change_value(tree, draw)
-    _write(path, _with_digest(tree))
-    return f"manifest that fits itself: {change}"
 
 
 def _deepen(folder: Path, draw: random.Random) -> str:
@@ -416,13 +395,6 @@ def _change_value(tree: Any, draw: random.Random) -> str:  # noqa: ANN401 - any 
     return path.encode("unicode_escape").decode()
 
 
-def _with_digest(tree: dict[str, Any]) -> bytes:
-    """Encode a manifest with the digest of its own content, as the package does."""
-    from sumpool.io import manifest
-
-    return manifest._render(tree)
-
-
 def _vouch(folder: Path) -> None:
     """Let the manifest of a folder list its files as they are."""
     path = folder / NAME
@@ -433,12 +405,11 @@ def _vouch(folder: Path) -> None:
                 tree["files"][name] = asdict(FileDigest.of(folder / name))
     except (ValueError, LookupError, TypeError, AttributeError, OSError):
         return  # the manifest is the file that changed
-    _write(path, _with_digest(tree))
+    _write(path, _render(tree))
 
 
 _MUTATIONS: tuple[tuple[Callable[[Path, random.Random], str], bool], ...] = (
-    (_flip, False), (_truncate, False), (_zero, False), (_swap_blocks, False), (_remove, False), (_add, False),
-    (_rename, False), (_swap_files, False), (_replace_by_special, False), (_edit_manifest, False),
-    (_deepen, False), (_deepen, True), (_flip, True), (_truncate, True), (_zero, True),
-    (_retype, True), (_retype, True), (_retype, True), (_edit_manifest_with_digest, True),
+    *((_damage, False),) * 4, (_remove, False), (_add, False), (_rename, False), (_swap_files, False),
+    (_replace_by_special, False), (_edit_manifest, False), (_edit_manifest, True), (_deepen, False), (_deepen, True),
+    *((_damage, True),) * 3, *((_retype, True),) * 3,
 )  # fmt: skip

@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 from sumpool.documents.files import zstd
 from tests.documents.formats.office_files import ODT_SPACES, W, docx, odt, word_paragraph
 from tests.documents.formats.pdf_files import assemble
-from tests.torture.figures import Measured
+from tests.torture.figures import Measured, memory
 
 _MEBIBYTE: Final = 2**20
 _ODT: Final = b"application/vnd.oasis.opendocument.text"
@@ -289,7 +289,7 @@ FIGURE: Final = (
 NIGHT: Final = len(BOMBS)
 QUICK: Final = 3
 _SECONDS = 10.0
-_MEBIBYTES = 1024
+_MEGABYTES = 1074
 _FOLDER, _FOLDER_BOMBS = 100, 20
 
 
@@ -297,22 +297,22 @@ class _Answer(NamedTuple):
     """What a command took and wrote: processor time and memory with that of its processes, and its rows."""
 
     seconds: float
-    mebibytes: float
+    megabytes: float
     status: int
     rows: list[dict[str, str]]
 
 
 def measure(count: int, folder: Path) -> Measured:
     """Summarise `count` of the files, and a folder with twenty if there are as many."""
-    faults, refused, seconds, mebibytes = [], [], 0.0, 0.0
+    faults, refused, seconds, megabytes = [], [], 0.0, 0.0
     for name, make in [*BOMBS.items()][::-1][:count]:
         path = folder / name
         path.write_bytes(make())
         answer = _summarize(path)
-        seconds, mebibytes = max(seconds, answer.seconds), max(mebibytes, answer.mebibytes)
+        seconds, megabytes = max(seconds, answer.seconds), max(megabytes, answer.megabytes)
         is_answered = answer.status == 3 or (answer.status == 0 and any(row.get("summary") for row in answer.rows))
-        if not is_answered or answer.seconds > _SECONDS or answer.mebibytes > _MEBIBYTES:
-            faults.append(f"{name}: {answer.status}, {answer.seconds:.1f} s, {answer.mebibytes:.0f} MB")
+        if not is_answered or answer.seconds > _SECONDS or answer.megabytes > _MEGABYTES:
+            faults.append(f"{name}: {answer.status}, {answer.seconds:.1f} s, {answer.megabytes:.0f} MB")
         if answer.status == 3 and len(answer.rows) == 1 and ".csv" not in name and name != "layers.gz":
             refused.append(path)  # which folders read, other than tables and packed files without a suffix
     if len(refused) >= _FOLDER_BOMBS:
@@ -328,7 +328,7 @@ def measure(count: int, folder: Path) -> Measured:
         if (len(rows), summaries) != (_FOLDER, _FOLDER - _FOLDER_BOMBS):
             faults.append(f"folder: {len(rows)} rows, {summaries} summaries")
     found = "".join(f"; {fault}" for fault in faults[:5])
-    text = f"{count - len(faults)} of {count}; slowest {seconds:.1f} s, most {mebibytes:.0f} MB{found}"
+    text = f"{count - len(faults)} of {count}; slowest {seconds:.1f} s, most {megabytes:.0f} MB{found}"
     return Measured(text, not faults, count)
 
 
@@ -337,28 +337,11 @@ def _summarize(path: Path) -> _Answer:
     out = path.parent / "out.jsonl"
     with out.open("wb") as stream:
         process = subprocess.Popen(command, stdout=stream, stderr=subprocess.DEVNULL)
-        peak = 0
+        peak = 0.0
         while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
-            peak = max(peak, sum(map(_memory, _descendants(process.pid))))
+            peak = max(peak, memory(process.pid))
             sleep(0.02)
     _, status, usage = ended
     process.returncode = os.waitstatus_to_exitcode(status)
     rows = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-    return _Answer(usage.ru_utime + usage.ru_stime, peak / 2**20, process.returncode, rows)
-
-
-def _descendants(number: int) -> list[int]:
-    """Return a process and those that it has started."""
-    try:
-        children = " ".join(path.read_text() for path in Path(f"/proc/{number}/task").glob("*/children")).split()
-    except OSError:
-        children = []
-    return [number, *(inner for child in children for inner in _descendants(int(child)))]
-
-
-def _memory(number: int) -> int:
-    """Return the resident bytes of a process; 0 if it has ended."""
-    try:
-        return int(Path(f"/proc/{number}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
-        return 0
+    return _Answer(usage.ru_utime + usage.ru_stime, peak, process.returncode, rows)

@@ -6,7 +6,6 @@ bombs, and large bodies without the token, again and again.
 
 import gzip
 import json
-import os
 import re
 import socket
 import subprocess
@@ -22,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.conftest import story
-from tests.torture.figures import Measured, wait
+from tests.torture.figures import Measured, memory, wait
 
 ID: Final = "F5"
 FIGURE: Final = (
@@ -110,19 +109,6 @@ def ask(port: int, content: dict[str, str] | str) -> object:
         return repr(error)
     finally:
         connection.close()
-
-
-def memory(process: int) -> float:
-    """Resident memory of a process and those that it has started, in MB."""
-    pages = 0
-    waiting = [process]
-    while waiting:
-        folder = Path(f"/proc/{waiting.pop()}")
-        with suppress(OSError, IndexError):  # it has ended
-            pages += int((folder / "statm").read_text().split()[1])
-            for task in (folder / "task").iterdir():
-                waiting += map(int, (task / "children").read_text().split())
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def _watch(look: Callable[[], object], ended: threading.Event) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from tests.conftest import story
-from tests.torture.f5_hostile_clients import ask, memory, serving
-from tests.torture.figures import Measured
+from tests.torture.f5_hostile_clients import ask, serving
+from tests.torture.figures import Measured, memory
 
 ID: Final = "F6"
 FIGURE: Final = "four clients that ask without a pause: least memory in the last fifth within 5 % of that in the second"

@@ -4,9 +4,11 @@ A module has the constants of `Figure` and a function `measure(count, folder)`, 
 an empty folder. Random choices come from a seeded generator, so that a count always makes the same choices.
 """
 
+import os
 import subprocess
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
@@ -57,6 +59,19 @@ def wait_for_lines(path: Path, count: int, process: "subprocess.Popen[Any]", sec
         lambda: process.poll() is not None or (path.exists() and path.read_bytes().count(b"\n") >= count),
         seconds,
     )
+
+
+def memory(process: int) -> float:
+    """Resident memory of a process and those that it has started, in MB."""
+    pages = 0
+    waiting = [process]
+    while waiting:
+        folder = Path(f"/proc/{waiting.pop()}")
+        with suppress(OSError, IndexError):  # it has ended
+            pages += int((folder / "statm").read_text().split()[1])
+            for task in (folder / "task").iterdir():
+                waiting += map(int, (task / "children").read_text().split())
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 def figures() -> list[Figure]:
