@@ -66,10 +66,6 @@ class Body:
     bold: bool
     pages: Mapping[tuple[int, float], float] = field(default_factory=dict)
 
-    def is_running(self, line: PrintedLine) -> bool:
-        """Return whether the page of a line has running text in its size."""
-        return (line.page, round(line.size, 1)) in self.pages
-
     def widest(self, line: PrintedLine, size: float) -> float:
         """Return the widest distance in points between a line and the next one of a paragraph in a font size."""
         usual = _BLANK * self.leading * size
@@ -91,19 +87,16 @@ def measure_body(lines: Sequence[PrintedLine]) -> Body:
         if _same_column(line, following) and abs(line.size - size) < 0.3:
             leadings[round((following.y - line.y) / size, 1)] += 1
     usual = [(count, -leading) for leading, count in leadings.items() if 0.9 <= leading <= 3]
-    return Body(size, -max(usual)[1] if usual else 1.2, mono, bold, _running_text(lines))
-
-
-def _running_text(lines: Sequence[PrintedLine]) -> dict[tuple[int, float], float]:
-    """Return the distance between full lines that do not end a sentence, for each page and size with enough of them."""
+    # Full lines that do not end a sentence, for each page and size with enough of them.
     gaps: dict[tuple[int, float], Counter[float]] = defaultdict(Counter)
     for line, following in pairwise(lines):
         same = _same_column(line, following) and abs(line.size - following.size) < 0.3
         full = line.x1 - line.left >= _FULL * (line.right - line.left)
         if same and full and len(line.segments) == 1 and not line.text.endswith((".", ":", "?", "!")):
             gaps[line.page, round(line.size, 1)][round(following.y - line.y, 1)] += 1
-    usual = {key: counts.most_common(1)[0] for key, counts in gaps.items()}
-    return {key: gap for key, (gap, count) in usual.items() if count >= _RUNNING and gap <= _WIDEST * key[1]}
+    common = {key: counts.most_common(1)[0] for key, counts in gaps.items()}
+    pages = {key: gap for key, (gap, count) in common.items() if count >= _RUNNING and gap <= _WIDEST * key[1]}
+    return Body(size, -max(usual)[1] if usual else 1.2, mono, bold, pages)
 
 
 class LineKind(Enum):
@@ -152,14 +145,14 @@ def _alone(line: PrintedLine, body: Body) -> LineKind:
 
 def _mark_rows(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body) -> None:
     """Mark lines with several cells that align with those of a line nearby."""
-    several = [
-        number
-        for number, line in enumerate(lines)
-        if len(line.segments) > 1
-        and kinds[number] in (LineKind.TEXT, LineKind.FORMULA)
-        and not _is_labelled(line)
-        and not _is_stretched(line)
-    ]
+    several = []
+    for number, line in enumerate(lines):
+        if len(line.segments) > 1 and kinds[number] in (LineKind.TEXT, LineKind.FORMULA) and not _is_labelled(line):
+            gap = max(b.x0 - a.x1 for a, b in pairwise(line.segments))
+            width = sum(segment.x1 - segment.x0 for segment in line.segments)
+            is_justified = gap <= _STRETCHED * line.size and width >= _FILLED * (line.right - line.left)
+            if not is_justified:
+                several.append(number)
     for number, following in pairwise(several):
         line, other = lines[number], lines[following]
         near = following - number <= _REACH and _same_column(line, other)
@@ -200,13 +193,6 @@ def _mark_definitions(lines: Sequence[PrintedLine], kinds: list[LineKind]) -> No
         edges = [other.segments[-1].x0 for other in near if len(other.segments) < 3]
         if any(abs(edge - meaning.x0) <= _ALIGNED for edge in edges):
             kinds[number] = LineKind.DEFINITION
-
-
-def _is_stretched(line: PrintedLine) -> bool:
-    """Return whether a line fills its column, with gaps as justification makes them."""
-    gap = max(b.x0 - a.x1 for a, b in pairwise(line.segments))
-    width = sum(segment.x1 - segment.x0 for segment in line.segments)
-    return gap <= _STRETCHED * line.size and width >= _FILLED * (line.right - line.left)
 
 
 def _aligned(line: PrintedLine, other: PrintedLine) -> bool:
@@ -300,17 +286,6 @@ class HeadingStyle(NamedTuple):
     italic: bool
 
 
-def opens_text(text: str, is_heading: bool) -> bool:
-    """Return whether a block opens the text of a paper, behind its title and authors.
-
-    Args:
-        text: First line of the block.
-        is_heading: Whether the block is a heading; a paragraph opens the text by a word such as "Abstract\u2014".
-    """
-    match = _OPENING.match(text)
-    return match is not None and (match.end() == len(text) if is_heading else match["end"] is not None)
-
-
 def heading_style(line: PrintedLine) -> HeadingStyle:
     """Return the look of a line."""
     return HeadingStyle(round(line.size * 2) / 2, line.share("bold") >= _MOST, line.share("italic") >= _MOST)
@@ -333,7 +308,8 @@ def is_heading(line: PrintedLine, body: Body, free: bool) -> bool:
     style = heading_style(line)
     if _KEYWORD.fullmatch(text) and free:
         return True
-    if line.size >= _LARGE * body.size and not body.is_running(line) and not text.endswith((",", ";")):
+    is_running = (line.page, round(line.size, 1)) in body.pages  # in whose size the page has running text
+    if line.size >= _LARGE * body.size and not is_running and not text.endswith((",", ";")):
         return True
     if not free or line.size < 0.85 * body.size or text.endswith((",", ";")):
         return False
@@ -350,25 +326,6 @@ def numbering_level(text: str) -> int:
     if _ROMAN.match(text):
         return 1
     return 2 if _LETTER.match(text) else 0
-
-
-def heading_levels(headings: Sequence[tuple[str, HeadingStyle]]) -> list[int]:
-    """Return the levels of headings: by number, else as others in their style, else by the rank of their style."""
-    numbers = [numbering_level(text) for text, _ in headings]
-    numbered: dict[HeadingStyle, Counter[int]] = {}
-    for level, (_, style) in zip(numbers, headings, strict=True):
-        if level:
-            numbered.setdefault(style, Counter())[level] += 1
-    styles = Counter(style for _, style in headings)
-    ranks = {style: rank for rank, style in enumerate(sorted(styles, reverse=True), 1)}
-    levels = []
-    for level, (_, style) in zip(numbers, headings, strict=True):
-        if not level:
-            same = numbered.get(style, Counter())
-            usual = 3 * same.total() >= styles[style]
-            level = same.most_common(1)[0][0] if usual else min(ranks[style], _DEEPEST)
-        levels.append(level)
-    return levels
 
 
 def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
@@ -499,19 +456,17 @@ class Vocabulary:
         first, second = end[1].lower(), start[0].lower()
         if second in ("and", "or", "und", "oder", "et", "y", "bis", "to") and not self.counts[first + second]:
             return f"{text} {line}"
-        return text + line if self._has_hyphen(first, second, start[0]) else text[:-1] + line
-
-    def _has_hyphen(self, first: str, second: str, second_as_written: str) -> bool:
-        """Return whether two parts of a word are joined by a hyphen of its own."""
         joined, hyphenated = self.counts[first + second], self.counts[f"{first}-{second}"]
-        if joined or hyphenated:
-            return hyphenated > joined
-        if second_as_written[0].isupper():
-            return not second_as_written.isupper() or len(first) < _SHORTEST
         last, following = first.rsplit("-", 1)[-1], second.split("-", 1)[0]
-        if len(last) < 2 or len(following) < 2:
-            return True
-        return min(len(last), len(following)) >= _SHORTEST and bool(self.counts[last] and self.counts[following])
+        shorter = min(len(last), len(following))
+        if joined or hyphenated:
+            has_hyphen = hyphenated > joined
+        elif start[0][0].isupper():
+            has_hyphen = not start[0].isupper() or len(first) < _SHORTEST
+        else:
+            are_words = self.counts[last] and self.counts[following]
+            has_hyphen = shorter < 2 or (shorter >= _SHORTEST and bool(are_words))
+        return text + line if has_hyphen else text[:-1] + line
 
 
 def _is_glued(text: str, line: str) -> bool:
@@ -579,22 +534,16 @@ def _start(lines: Sequence[PrintedLine], number: int, kind: LineKind, body: Body
     line = lines[number]
     if kind is LineKind.NOTE:
         return Group("paragraph", [line], note=True)
-    if _is_caption(line, body):
-        return Group("caption", [line])
+    if caption := CAPTION.match(line.text):
+        is_styled = line.size <= 0.96 * body.size or line.share("bold") > 0.05 or line.share("italic") > 0.05
+        if caption["mark"].strip() or is_styled:
+            return Group("caption", [line])
     if is_heading(line, body, _is_free(lines, number, body)):
         return Group("heading", [line])
     marker = BULLET.match(line.text) or ENUMERATOR.match(line.text)
     if marker:
         return Group("list_item", [line], marker=marker.end())
     return Group("list_item" if kind is LineKind.DEFINITION else "paragraph", [line])
-
-
-def _is_caption(line: PrintedLine, body: Body) -> bool:
-    match = CAPTION.match(line.text)
-    if match is None:
-        return False
-    styled = line.size <= 0.96 * body.size or line.share("bold") > 0.05 or line.share("italic") > 0.05
-    return match["mark"].strip() != "" or styled
 
 
 def _is_free(lines: Sequence[PrintedLine], number: int, body: Body) -> bool:
@@ -665,8 +614,13 @@ def _is_new_paragraph(group: Group, lines: Sequence[PrintedLine], number: int, b
     is_item = BULLET.match(line.text) or ENUMERATOR.match(line.text)
     if is_item and (group.kind == "list_item" or short or ended):
         return True
-    if ended and _is_bold_start(lines, number, body):
-        return True
+    if ended:  # bold words first, or a heading without space above it
+        lead = line.segments[0].lead
+        if lead.endswith((".", ":", "\u2014")) and _RUN_IN.search(lead, 0, len(lead) - 1):
+            return True
+        is_bold = line.share("bold") >= 0.9 and before.share("bold") <= 0.5
+        if is_bold and is_heading(line, body, _is_free(lines, number, body)):
+            return True
     if _INDENT * size <= shift <= _MAX_INDENT * size:
         if group.kind == "list_item" or group.note:
             return len(group.lines) > 1 and (short or ended)
@@ -679,16 +633,6 @@ def _is_new_paragraph(group: Group, lines: Sequence[PrintedLine], number: int, b
             return back or (outdented and (len(group.lines) > 1 or short or ended))
         return short or (hanging and (ended or not outdented))
     return short and (ended or not line.text[:1].islower())
-
-
-def _is_bold_start(lines: Sequence[PrintedLine], number: int, body: Body) -> bool:
-    """Return whether a line below a paragraph, without space between them, has bold words first or is a heading."""
-    line, lead = lines[number], lines[number].segments[0].lead
-    if lead.endswith((".", ":", "\u2014")) and _RUN_IN.search(lead, 0, len(lead) - 1):
-        return True
-    if line.share("bold") < 0.9 or lines[number - 1].share("bold") > 0.5:
-        return False
-    return is_heading(line, body, _is_free(lines, number, body))
 
 
 def _join_across_breaks(groups: Sequence[Group], body: Body) -> list[Group]:
@@ -743,14 +687,30 @@ def compose_blocks(groups: list[Group], lines: Sequence[PrintedLine], title: str
         is_long = len(group.lines) > _MAX_HEADING_LINES and group.lines[-1].text.endswith(".")
         if group.kind == "heading" and is_long:  # such as a bold abstract
             group.kind = "paragraph"
+    # Levels of headings are those of their numbers, else of others in their style, else the rank of their style.
     headings = [group for group in groups if group.kind == "heading"]
-    names = [vocabulary.join([line.text for line in group.lines]) for group in headings]
     styles = [heading_style(group.lines[0]) for group in headings]
-    levels = iter(heading_levels(list(zip(names, styles, strict=True))))
+    numbers = [numbering_level(vocabulary.join([line.text for line in group.lines])) for group in headings]
+    numbered: dict[HeadingStyle, Counter[int]] = defaultdict(Counter)
+    for level, style in zip(numbers, styles, strict=True):
+        if level:
+            numbered[style][level] += 1
+    ranks = {style: rank for rank, style in enumerate(sorted(set(styles), reverse=True), 1)}
+    unnumbered = {
+        style: numbered[style].most_common(1)[0][0]
+        if 3 * numbered[style].total() >= styles.count(style)
+        else min(rank, _DEEPEST)
+        for style, rank in ranks.items()
+    }
+    levels = iter([level or unnumbered[style] for level, style in zip(numbers, styles, strict=True)])
     for group in groups:
         page = group.lines[0].page
         if group.kind == "code":
-            yield TextBlock(_code(group.lines), "code", page=page)
+            left = min(line.x0 for line in group.lines)
+            indents = (round((line.x0 - left) / (_MONO_WIDTH * line.size or 1)) for line in group.lines)
+            rows = zip(indents, group.lines, strict=True)
+            code = "\n".join(" " * min(indent, _DEEPEST_INDENT) + line.text for indent, line in rows)
+            yield TextBlock(code, "code", page=page)
             continue
         text = " ".join(vocabulary.join([line.text for line in group.lines])[group.marker :].split())
         if group.kind == "heading":
@@ -778,8 +738,13 @@ def _join_title(groups: list[Group], title: str) -> list[Group]:
 def _mark_authors(groups: Sequence[Group], title: str) -> None:
     """Turn what stands between the title and the abstract of a paper into notices."""
     front = [number for number, group in enumerate(groups[:_MAX_FRONT]) if group.lines[0].page == 1]
-    openings = (n for n in front if opens_text(groups[n].lines[0].text, groups[n].kind == "heading"))
-    opening = next(openings, 0)
+    opening = 0
+    for number in front:  # a paragraph opens the text by a word such as "Abstract—"
+        text = groups[number].lines[0].text
+        match = _OPENING.match(text)
+        if match and (match.end() == len(text) if groups[number].kind == "heading" else match["end"] is not None):
+            opening = number
+            break
     largest = max(range(opening), key=lambda number: (groups[number].lines[0].size, -number), default=0)
     names = [squeeze(" ".join(line.text for line in group.lines)) for group in groups[:opening]]
     heading = next((number for number, name in enumerate(names) if name and name == squeeze(title)), largest)
@@ -787,11 +752,3 @@ def _mark_authors(groups: Sequence[Group], title: str) -> None:
         words = sum(len(line.text.split()) for line in group.lines)
         if number != heading and group.kind != "caption" and words <= _MAX_AUTHORS:
             group.kind = "notice"
-
-
-def _code(lines: Sequence[PrintedLine]) -> str:
-    """Return code with its lines and their indentation."""
-    left = min(line.x0 for line in lines)
-    indents = (round((line.x0 - left) / (_MONO_WIDTH * line.size or 1)) for line in lines)
-    texts = (" " * min(indent, _DEEPEST_INDENT) + line.text for indent, line in zip(indents, lines, strict=True))
-    return "\n".join(texts)

@@ -1,6 +1,6 @@
 """Runs of text on the pages of a PDF file: what one text operator draws, with its position and font.
 
-Text that nobody sees is left out: by size, render mode, layers that are off, and white text on white. Accents that
+Text that nobody sees is left out: by size, by render mode, and white text on white. Accents that
 stand apart from their letters are put on them, and gaps between characters are spaces. PDFium draws fields of forms and
 typed notes into their pages (flattening). Weight, slant and kind of a font come from its descriptor and its name.
 """
@@ -46,9 +46,6 @@ _HIDDEN: Final = 2
 _INVISIBLE = (3, 7)  # render modes without and with clipping
 _TINY: Final = 2.0  # points
 _WHITE: Final = 250  # of 255
-_OPTIONAL_CONTENT: Final = "OC\0".encode("utf-16-le")  # name of a mark
-_MAX_NAME: Final = 256  # characters of the name of a layer
-_PICTURE: Final = 800  # pixels of the longer side of a page
 _MAX_OBJECTS: Final = 2000  # of a page that are searched for dark areas
 
 Box = tuple[float, float, float, float]
@@ -131,7 +128,7 @@ class Run(NamedTuple):
     spaced: bool = False
 
 
-def read_runs(document: Handle, number: int, form: Handle | None, layers: dict[str, bool]) -> tuple[float, list[Run]]:
+def read_runs(document: Handle, number: int, form: Handle | None) -> tuple[float, list[Run]]:
     """Return the height of a page and its runs that stand in its principal direction and are visible.
 
     The height in points is that of the page as its text stands; the runs are in the order in which they are drawn.
@@ -140,14 +137,13 @@ def read_runs(document: Handle, number: int, form: Handle | None, layers: dict[s
         document: Document of PDFium.
         number: Number of the page, from 1.
         form: Form of the document; None if it has none.
-        layers: Whether each layer of the document is on, as far as known; it grows.
     """
     page = _load_page(document, form, number - 1)
     if not page:
         return 0.0, []
     text_page = pdfium.FPDFText_LoadPage(page)
     try:
-        return _read_page(page, text_page, layers) if text_page else (0.0, [])
+        return _read_page(page, text_page) if text_page else (0.0, [])
     finally:
         pdfium.FPDFText_ClosePage(text_page)
         pdfium.FPDF_ClosePage(page)
@@ -182,9 +178,9 @@ def _load_page(document: Handle, form: Handle | None, number: int) -> Handle:
     return pdfium.FPDF_LoadPage(document, number)
 
 
-def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tuple[float, list[Run]]:
+def _read_page(page: Handle, text_page: Handle) -> tuple[float, list[Run]]:
     text = _characters(text_page)
-    spans = list(_spans(text_page, text, _Background(page, layers)))
+    spans = list(_spans(text_page, text, _Background(page)))
     lengths = Counter[int]()
     for span in spans:
         lengths[span.direction] += span.end - span.start
@@ -269,32 +265,29 @@ def _close_gaps(text_page: Handle, characters: list[str], index: int) -> None:
 
 
 class _Background:
-    """Coloured areas and images of a page, read when the first white text asks for them, and its layers."""
+    """Coloured areas and images of a page, read when the first white text asks for them."""
 
-    def __init__(self, page: Handle, layers: dict[str, bool]) -> None:
+    def __init__(self, page: Handle) -> None:
         self._page = page
-        self._layers = layers
         self._boxes: list[Box] | None = None
 
     def shows(self, text_object: Handle, text_page: Handle, index: int, size: float) -> bool:
         """Return whether the text from a character on that an object draws, in a font size in points, can be seen."""
         if size < _TINY or pdfium.FPDFTextObj_GetTextRenderMode(text_object) in _INVISIBLE:
             return False
-        layer = _layer(text_object)
-        if layer and layer not in self._layers:
-            # PDFium does not tell which layers are on: a picture of the page differs without an object of one.
-            whole = _render(self._page)
-            pdfium.FPDFPageObj_SetIsActive(text_object, False)
-            self._layers[layer] = _render(self._page) != whole
-            pdfium.FPDFPageObj_SetIsActive(text_object, True)
-        if layer and not self._layers[layer]:
-            return False
         if not _is_pale(text_object):
             return True
         left, right, bottom, top = _box(text_page, index)
         x, y = (left + right) / 2, (bottom + top) / 2
         if self._boxes is None:
-            self._boxes = _dark_boxes(self._page)
+            self._boxes = []
+            for number in range(min(pdfium.FPDFPage_CountObjects(self._page), _MAX_OBJECTS)):
+                area = pdfium.FPDFPage_GetObject(self._page, number)
+                if pdfium.FPDFPageObj_GetType(area) == pdfium.FPDF_PAGEOBJ_TEXT or _is_pale(area):
+                    continue
+                edges = tuple(ctypes.c_float() for _ in range(4))
+                if pdfium.FPDFPageObj_GetBounds(area, *edges):
+                    self._boxes.append((edges[0].value, edges[1].value, edges[2].value, edges[3].value))
         return any(left <= x <= right and bottom <= y <= top for left, bottom, right, top in self._boxes)
 
 
@@ -322,26 +315,17 @@ def _spans(text_page: Handle, text: str, background: _Background) -> Iterator[_S
             text_object = ctypes.cast(drawn, pdfium.FPDF_PAGEOBJECT)
             pointer = ctypes.cast(pdfium.FPDFTextObj_GetFont(text_object), _POINTER).value or 0
             if pointer not in fonts:
-                fonts[pointer] = _read_font(text_object)
+                font = pdfium.FPDFTextObj_GetFont(text_object)
+                buffer = ctypes.create_string_buffer(256)
+                length = pdfium.FPDFFont_GetBaseFontName(font, buffer, 256)
+                name = _SUBSET.sub("", buffer.raw[: max(min(length, 256) - 1, 0)].decode("latin-1"))
+                flags, weight = pdfium.FPDFFont_GetFlags(font), pdfium.FPDFFont_GetWeight(font)
+                fonts[pointer] = classify_font(name, max(flags, 0), weight)
             pdfium.FPDFText_GetMatrix(text_page, start, matrix)
             size = pdfium.FPDFText_GetFontSize(text_page, start) * math.hypot(matrix.c, matrix.d)
             visible = background.shows(text_object, text_page, start, size)
             yield _Span(start, end, fonts[pointer], size, _direction(matrix), visible)
         start = end
-
-
-def _layer(drawn: Handle) -> str:
-    """Return the name of the optional content to which an object belongs; empty if there is none."""
-    for index in range(pdfium.FPDFPageObj_CountMarks(drawn)):
-        mark = pdfium.FPDFPageObj_GetMark(drawn, index)
-        buffer, length = (ctypes.c_ushort * _MAX_NAME)(), ctypes.c_ulong()
-        size = ctypes.sizeof(buffer)
-        pdfium.FPDFPageObjMark_GetName(mark, buffer, size, length)
-        if bytes(buffer)[: length.value] != _OPTIONAL_CONTENT:
-            continue
-        if pdfium.FPDFPageObjMark_GetParamStringValue(mark, b"Name", buffer, size, length):
-            return bytes(buffer)[: length.value].decode("utf-16-le", "replace")
-    return ""
 
 
 def _is_pale(drawn: Handle) -> bool:
@@ -350,31 +334,6 @@ def _is_pale(drawn: Handle) -> bool:
         return False
     red, green, blue, alpha = (part.value for part in _colour)
     return alpha == 0 or min(red, green, blue) >= _WHITE
-
-
-def _dark_boxes(page: Handle) -> list[Box]:
-    boxes = []
-    for index in range(min(pdfium.FPDFPage_CountObjects(page), _MAX_OBJECTS)):
-        area = pdfium.FPDFPage_GetObject(page, index)
-        if pdfium.FPDFPageObj_GetType(area) == pdfium.FPDF_PAGEOBJ_TEXT or _is_pale(area):
-            continue
-        edges = tuple(ctypes.c_float() for _ in range(4))
-        if pdfium.FPDFPageObj_GetBounds(area, *edges):
-            boxes.append((edges[0].value, edges[1].value, edges[2].value, edges[3].value))
-    return boxes
-
-
-def _render(page: Handle) -> bytes:
-    """Return a small picture of a page."""
-    width, height = pdfium.FPDF_GetPageWidthF(page), pdfium.FPDF_GetPageHeightF(page)
-    scale = _PICTURE / max(width, height, 1)
-    across, down = max(int(width * scale), 1), max(int(height * scale), 1)
-    bitmap = pdfium.FPDFBitmap_Create(across, down, 0)
-    pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, across, down, 0xFFFFFFFF)
-    pdfium.FPDF_RenderPageBitmap(bitmap, page, 0, 0, across, down, 0, 0)
-    content = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), pdfium.FPDFBitmap_GetStride(bitmap) * down)
-    pdfium.FPDFBitmap_Destroy(bitmap)
-    return content
 
 
 def _end_of_object(handle: int | None, drawn: int | None, start: int, count: int) -> int:
@@ -392,17 +351,6 @@ def _end_of_object(handle: int | None, drawn: int | None, start: int, count: int
         else:
             high = middle
     return high
-
-
-def _read_font(text_object: Handle) -> Font:
-    font = pdfium.FPDFTextObj_GetFont(text_object)
-    if not font:
-        return Font("")
-    buffer = ctypes.create_string_buffer(256)
-    length = pdfium.FPDFFont_GetBaseFontName(font, buffer, 256)
-    name = _SUBSET.sub("", buffer.raw[: max(min(length, 256) - 1, 0)].decode("latin-1"))
-    flags, weight = pdfium.FPDFFont_GetFlags(font), pdfium.FPDFFont_GetWeight(font)
-    return classify_font(name, max(flags, 0), weight)
 
 
 def classify_font(name: str, flags: int = 0, weight: int = 0) -> Font:
@@ -479,7 +427,14 @@ def _split_words(
     """
     letters, spaces = text[start:end:2], text[start + 1 : end : 2]
     if len(letters) >= _LETTER_SPACED and spaces.isspace() and letters.isalpha():
-        yield _join_letters(text, start, end, edges)
+        # A letter-spaced text has spaces only at the gaps that are wider than most.
+        boxes = [edges[index] for index in range(start, end, 2)]
+        steps = [following[0] - box[1] for box, following in pairwise(boxes)]
+        usual = sorted(steps)[len(steps) // 2]
+        joined = text[start]
+        for step, letter in zip(steps, letters[1:], strict=True):
+            joined += f" {letter}" if step > _WORD_GAP * usual else letter
+        yield joined, boxes[0][0], boxes[-1][1]
         return
     left = edges[start][0]
     for first, behind in _gaps(text, start, end, edges, size):
@@ -488,17 +443,6 @@ def _split_words(
             yield text[start:first], left, right
             start, left = behind, following
     yield text[start:end], left, edges[end - 1][1]
-
-
-def _join_letters(text: str, start: int, end: int, edges: _CharacterEdges) -> tuple[str, float, float]:
-    """Return a letter-spaced text, with spaces only at the gaps that are wider than most."""
-    boxes = [edges[index] for index in range(start, end, 2)]
-    steps = [following[0] - box[1] for box, following in pairwise(boxes)]
-    usual = sorted(steps)[len(steps) // 2]
-    joined = text[start]
-    for step, letter in zip(steps, text[start + 2 : end : 2], strict=True):
-        joined += f" {letter}" if step > _WORD_GAP * usual else letter
-    return joined, boxes[0][0], boxes[-1][1]
 
 
 def _gaps(text: str, start: int, end: int, edges: _CharacterEdges, size: float) -> list[tuple[int, int]]:

@@ -1,5 +1,14 @@
-from sumpool.documents.pdf.blocks import Body, Group, Vocabulary, compose_blocks, find_title, is_scrambled, measure_body
-from sumpool.documents.pdf.blocks import _is_caption as is_caption
+from sumpool.documents.pdf.blocks import (
+    Body,
+    Group,
+    LineKind,
+    Vocabulary,
+    compose_blocks,
+    find_title,
+    group_lines,
+    is_scrambled,
+    measure_body,
+)
 from sumpool.documents.pdf.blocks import _join_across_breaks as join_across_breaks
 from sumpool.documents.pdf.lines import PrintedLine, Segment, clean_characters, join_runs
 from sumpool.documents.pdf.runs import Font, Run, classify_font
@@ -82,6 +91,10 @@ def test_the_size_of_a_line_is_that_of_its_longest_part() -> None:
 def test_a_label_without_a_mark_is_a_caption_in_another_style() -> None:
     body = Body(10, 1.2, mono=False, bold=False)
     text = "Figure 3 The harbour at night"
+
+    def is_caption(printed: PrintedLine, body: Body) -> bool:
+        return group_lines([printed], [LineKind.TEXT], body)[0].kind == "caption"
+
     assert is_caption(line(text, 100, 9), body)
     assert not is_caption(line(text, 100, 10), body)
     assert is_caption(PrintedLine([Segment(text, 72, 500, 100, 10, bold=0.3)], 1, 0, 72, 500), body)
