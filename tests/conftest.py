@@ -329,7 +329,7 @@ def write_run(folder: Path, recipe: str = RECIPE) -> Path:
     (folder / "recipe.yaml").write_text(recipe)
     texts = [story(number, 40) for number in range(20)]
     tokenizer = SentencePieceTokenizer.train(texts, folder / "tokenizer.model", 400)
-    empty = summarize_split([], [], None)
+    empty = summarize_split([], [])
     DataReport(0, 0, 0, tokenizer.vocab_size, {"train": empty, "validation": empty, "test": empty}, ()).save(folder)
     torch.manual_seed(3)
     model = SummarizationModel(load_recipe(folder).model, tokenizer.vocab_size)

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from sumpool.data.report import hash_ngrams
 from sumpool.documents.document import Document, ReadOptions, TextBlock
 from sumpool.documents.read import read_documents
 from sumpool.text.language import detect_language
@@ -199,7 +198,10 @@ def distinct(rows: Iterable[Row], limit: float = MAX_SHARED) -> Iterator[Row]:
     """Yield the rows that share few 13-grams of document and reference with the rows before them."""
     seen: dict[str, set[int]] = {"document": set(), "summary": set()}
     for row in rows:
-        grams = {name: set(hash_ngrams(words(getattr(row, name))).tolist()) for name in seen}
+        grams = {}
+        for name in seen:
+            read = words(getattr(row, name))
+            grams[name] = {hash(tuple(read[start : start + 13])) for start in range(len(read) - 12)}
         if all(len(grams[name] & seen[name]) <= limit * len(grams[name]) for name in seen):
             for name in seen:
                 seen[name] |= grams[name]

@@ -1,18 +1,35 @@
 """Removal of repeated paragraphs, and of paragraphs that share a 13-gram with held-out documents."""
 
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from sumpool.data.config import Example
-from sumpool.data.report import NGRAM_WORDS, hash_ngrams
 from sumpool.data.sources import RfcSourceConfig
 from sumpool.text.language import split_words
 
+NGRAM_WORDS = 13
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 MAX_HELD_OUT = 0.1
 """Share of the words of a text in paragraphs of held-out documents, above which the whole text is dropped."""
+
+
+def hash_ngrams(words: Sequence[str]) -> np.ndarray:
+    """Hash every 13-gram of words: (len(words) - 12,) uint64."""
+    count = len(words) - NGRAM_WORDS + 1
+    if count < 1:
+        return np.empty(0, np.uint64)
+    hashes = np.fromiter((zlib.crc32(word.encode()) for word in words), np.uint64, len(words))
+    hashes *= _FACTOR  # spreads the hashes over 64 bits; array arithmetic wraps around
+    hashes ^= hashes >> np.uint64(29)
+    ngrams = np.zeros(count, np.uint64)
+    for offset in range(NGRAM_WORDS):
+        ngrams *= _FACTOR
+        ngrams += hashes[offset : offset + count]
+    return ngrams
 
 
 class HeldOut:

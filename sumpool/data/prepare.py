@@ -30,19 +30,15 @@ from sumpool.data.config import SPLITS, DataConfig, Example, Reject, Split
 from sumpool.data.pretraining_tasks import Conversion, conversion_of
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import (
-    MAX_DOCUMENTS,
     DocumentStats,
     SplitReport,
     document_stats,
-    find_ngrams,
-    sample_ngrams,
     summarize_split,
     text_digest,
 )
 from sumpool.data.shards import Item, Shard, ShardWriter, Texts, TextsWriter
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Check, Progress, Report
-from sumpool.text.cleaning import remove_invisible
 from sumpool.text.language import detect_language, split_words
 from sumpool.text.sentencepiece_tokenizer import PHRASES, Phrases, SentencePieceTokenizer
 from sumpool.text.sentences import SentenceSplitter
@@ -109,7 +105,6 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         notes=notes,
         language=language,
         fields=config.require_source().field_names(),
-        invisible=ingested.invisible,
         **of_task,
     ).save(folder)
 
@@ -167,12 +162,10 @@ class Ingested:
     Attributes:
         documents: Documents of each split.
         rejected: Rows that could not be used.
-        invisible: Invisible characters of the documents and summaries, which splitter and tokenizer remove.
     """
 
     documents: dict[Split, int]
     rejected: int
-    invisible: int
 
     @property
     def kept(self) -> int:
@@ -189,7 +182,7 @@ def ingest(
         DataError: If a row cannot be used and `skip_bad_rows` is false, or if no training document is left.
     """
     digests: set[int] = set()
-    total = rejected = invisible = 0
+    total = rejected = 0
     with ExitStack() as files:
         rejects = files.enter_context((folder / "rejects.jsonl").open("w"))
         writers = {split: files.enter_context(TextsWriter(folder, split)) for split in SPLITS}
@@ -200,7 +193,6 @@ def ingest(
                 # Letters and their accents are one character each, as documents are read.
                 parts = [normalize("NFC", text) for text in (row.document, row.summary, row.second)]
                 writers[row.split].add(Example(row.id, parts[0], parts[1], row.split, parts[2]))
-                invisible += sum(remove_invisible(text, layout=True)[1] for text in (row.text, row.summary))
             elif skip_bad_rows:
                 rejects.write(json.dumps({"where": row.where, "reason": row.reason}) + "\n")
                 rejected += 1
@@ -208,7 +200,7 @@ def ingest(
                 raise DataError(f"{row.where}: {row.reason}; correct it, or skip such rows with --skip-bad-rows")
             if total % _REPORT_ROWS == 0:
                 report(Progress(_READING, total))
-        ingested = Ingested({split: writer.documents for split, writer in writers.items()}, rejected, invisible)
+        ingested = Ingested({split: writer.documents for split, writer in writers.items()}, rejected)
     report(Progress(_READING, total, total))
     if not ingested.documents["train"]:
         raise DataError(f"data.source must have a training document, got {total:,} rows and none that can be used")
@@ -245,34 +237,21 @@ def _write_shards(
     check: Check,
 ) -> dict[Split, SplitReport]:
     """Encode all documents in order and aggregate their statistics."""
-    sampled: dict[Split, np.ndarray] = {}
-    for split in _EVALUATION:
-        chosen = range(0, len(texts[split]), max(1, -(-len(texts[split]) // MAX_DOCUMENTS)))
-        sampled[split] = sample_ngrams(split_words(texts[split][number].text) for number in chosen)
-    in_training = {split: np.zeros(len(ngrams), bool) for split, ngrams in sampled.items()}
     stats: dict[Split, list[DocumentStats]] = {split: [] for split in SPLITS}
     total = sum(map(len, texts.values()))
     tasks = chain.from_iterable(spans(texts[split], split) for split in SPLITS)
     done = 0
-    with closing(ordered_map(partial(config.encoder, folder, sampled, language), tasks, workers, check)) as results:
+    with closing(ordered_map(partial(config.encoder, folder, language), tasks, workers, check)) as results:
         for split in SPLITS:
             with ShardWriter(folder, split, vocabulary) as shard:
                 while len(stats[split]) < len(texts[split]):
-                    for item, of_document, shared_ngrams in next(results):
+                    for item, of_document in next(results):
                         shard.add(item)
                         stats[split].append(of_document)
-                        for other, indices in shared_ngrams.items():
-                            in_training[other][indices] = True
                         done += 1
                     report(Progress("prepare: tokens", done, total))
     training = [document.digest for document in stats["train"]]
-    return {
-        "train": summarize_split(stats["train"], (), None),
-        **{
-            split: summarize_split(stats[split], training, float(flags.sum() / max(len(flags), 1)))
-            for split, flags in in_training.items()
-        },
-    }
+    return {split: summarize_split(stats[split], () if split == "train" else training) for split in SPLITS}
 
 
 def spans(texts: Texts, split: Split) -> Iterator[tuple[Split, int, int]]:
@@ -287,36 +266,28 @@ def spans(texts: Texts, split: Split) -> Iterator[tuple[Split, int, int]]:
         yield split, start, len(texts)
 
 
-Encoded = tuple[Item, DocumentStats, Mapping[Split, np.ndarray]]
-"""Token ids of a document, its statistics, and the indices of the sampled n-grams of each evaluation split in it."""
-
-
 class DocumentEncoder:
     """Encodes spans of the texts in a folder, with the tokenizer of the folder, in a worker process.
 
     Args:
         folder: Prepared folder with texts and tokenizer.
-        sampled_ngrams: Sampled n-grams of each evaluation split, searched for in training documents.
         language: Language of most documents, whose sentences are encoded.
     """
 
-    def __init__(self, folder: Path, sampled_ngrams: Mapping[Split, np.ndarray], language: str) -> None:
+    def __init__(self, folder: Path, language: str) -> None:
         self.folder = folder
         self.tokenizer = load_tokenizer(folder)
         self.splitter = SentenceSplitter(language)
         self._texts = {split: Texts(folder, split) for split in SPLITS}
-        self._sampled_ngrams = sampled_ngrams
 
-    def __call__(self, span: tuple[Split, int, int]) -> list[Encoded]:
-        """Encode the documents of a span, in order."""
+    def __call__(self, span: tuple[Split, int, int]) -> list[tuple[Item, DocumentStats]]:
+        """Encode the documents of a span, in order, with their statistics."""
         split, start, stop = span
-        encoded: list[Encoded] = []
+        encoded = []
         for example in self._texts[split].read(start, stop):
             item, words = self.item(example), split_words(example.text)
             stats = document_stats(example, words, len(item.ids), 0 if item.target is None else len(item.target))
-            sampled = self._sampled_ngrams if split == "train" else {}
-            shared = {other: find_ngrams(ngrams, words) for other, ngrams in sampled.items()}
-            encoded.append((item, stats, shared))
+            encoded.append((item, stats))
         return encoded
 
     def item(self, example: Example) -> Item:
@@ -351,8 +322,6 @@ def _notes(config: DataConfig, tokenizer: Tokenizer, ingested: Ingested) -> Iter
         )
     if ingested.rejected:
         yield f"{ingested.rejected:,} rows could not be used; rejects.jsonl lists them with their reasons"
-    if ingested.invisible:
-        yield f"{ingested.invisible:,} invisible characters of documents and summaries are removed"
     for split in _EVALUATION:
         if not ingested.documents[split]:
             yield f"the {split} split is empty"

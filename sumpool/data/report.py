@@ -1,14 +1,11 @@
 """Data report: statistics of documents, of splits and of prepared data, as a table and as JSON.
 
-Contamination of evaluation documents by training documents is equal texts, and shared 13-grams of words. All training
-documents are read, but only a bounded sample of the evaluation documents' n-grams is searched for, so memory does not
-grow with the data. N-grams are compared by 64-bit hashes.
+Contamination of evaluation documents by training documents is equal texts, compared by 64-bit hashes.
 """
 
 import hashlib
-import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Self
@@ -28,12 +25,6 @@ REPORT_FILE = "report.json"
 LONG_DOCUMENT_TOKENS = 8192
 HIGH_LEAK = 0.9
 """Fraction of the summaries' 8-grams in the documents from which on a model would only learn to find them."""
-NGRAM_WORDS = 13
-MAX_DOCUMENTS = 200
-"""Documents sampled from a split, evenly spaced."""
-MAX_NGRAMS = 2000
-"""N-grams sampled from a document, evenly spaced."""
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
 Row = tuple[str, Callable[["SplitReport"], str]]
 """Label of a row of the table, and the function that renders its value."""
@@ -134,8 +125,6 @@ class SplitReport:
         low_leak: Fraction of documents with less than a fifth of the summary's 8-grams.
         duplicates: Documents whose text occurs earlier in the same split.
         in_training: Documents whose text is also in the training split; 0 for the training split.
-        runs_in_training: Fraction of the documents' sampled 13-grams that are in training documents; None for the
-            training split.
     """
 
     documents: int
@@ -152,18 +141,14 @@ class SplitReport:
     low_leak: float
     duplicates: int
     in_training: int
-    runs_in_training: float | None
 
 
-def summarize_split(
-    stats: Sequence[DocumentStats], training: Sequence[int], runs_in_training: float | None
-) -> SplitReport:
+def summarize_split(stats: Sequence[DocumentStats], training: Sequence[int]) -> SplitReport:
     """Aggregate the statistics of a split.
 
     Args:
         stats: Statistics of its documents.
         training: Text digests of the training documents; empty for the training split.
-        runs_in_training: Fraction of the sampled 13-grams that are in training documents; None for the training split.
     """
     digests = [document.digest for document in stats]
     training_digests = set(training)
@@ -182,7 +167,6 @@ def summarize_split(
         low_leak=_mean([document.leak < LOW_LEAK for document in stats]),
         duplicates=len(digests) - len(set(digests)),
         in_training=sum(digest in training_digests for digest in digests),
-        runs_in_training=runs_in_training,
     )
 
 
@@ -190,53 +174,10 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / max(len(values), 1)
 
 
-def sample_ngrams(documents: Iterable[Sequence[str]]) -> np.ndarray:
-    """Return the distinct n-grams sampled from documents, given their words: (ngrams,) uint64, sorted."""
-    samples = [np.empty(0, np.uint64)]
-    for words in documents:
-        ngrams = hash_ngrams(words)
-        samples.append(ngrams[:: max(1, -(-len(ngrams) // MAX_NGRAMS))])
-    return np.unique(np.concatenate(samples))
-
-
-def find_ngrams(sampled: np.ndarray, words: Sequence[str]) -> np.ndarray:
-    """Return the indices of the sampled n-grams that occur in a document.
-
-    Args:
-        sampled: (ngrams,) uint64, sorted.
-        words: Words of the document.
-    """
-    if not len(sampled):
-        return np.empty(0, np.int64)
-    ngrams = hash_ngrams(words)
-    indices = np.searchsorted(sampled, ngrams)
-    indices[indices == len(sampled)] = 0
-    return np.unique(indices[sampled[indices] == ngrams])
-
-
 def documents_in_training(folder: Path, split: Split) -> list[str]:
     """Return the ids of the documents of a prepared split whose text a training document has too."""
     training = {text_digest(example.text) for example in Texts(folder, "train")}
     return [example.id for example in Texts(folder, split) if text_digest(example.text) in training]
-
-
-def hash_ngrams(words: Sequence[str]) -> np.ndarray:
-    """Hash every 13-gram of words: (len(words) - 12,) uint64, equal in all processes."""
-    count = len(words) - NGRAM_WORDS + 1
-    if count < 1:
-        return np.empty(0, np.uint64)
-    hashes = np.fromiter((zlib.crc32(word.encode()) for word in words), np.uint64, len(words))
-    hashes *= _FACTOR  # spreads the hashes over 64 bits; array arithmetic wraps around
-    hashes ^= hashes >> np.uint64(29)
-    ngrams = np.zeros(count, np.uint64)
-    for offset in range(NGRAM_WORDS):
-        ngrams *= _FACTOR
-        ngrams += hashes[offset : offset + count]
-    return ngrams
-
-
-def _percent(fraction: float | None) -> str:
-    return "-" if fraction is None else f"{fraction:.1%}"
 
 
 def _length_rows(label: str, length: Callable[[SplitReport], LengthStats]) -> tuple[Row, ...]:
@@ -257,25 +198,24 @@ DOCUMENT_ROWS: tuple[Row, ...] = (
     ("documents", lambda split: f"{split.documents:,}"),
     *_length_rows("words per document", lambda split: split.document_words),
     *_length_rows("tokens per document", lambda split: split.document_tokens),
-    (f"documents > {LONG_DOCUMENT_TOKENS:,} tokens", lambda split: _percent(split.long_documents)),
+    (f"documents > {LONG_DOCUMENT_TOKENS:,} tokens", lambda split: f"{split.long_documents:.1%}"),
 )
 SUMMARY_ROWS: tuple[Row, ...] = (
     *_length_rows("words per summary", lambda split: split.summary_words),
     *_length_rows("tokens per summary", lambda split: split.summary_tokens),
     ("compression ratio", lambda split: f"{split.compression:,.1f}"),
-    ("extractive coverage", lambda split: _percent(split.coverage)),
+    ("extractive coverage", lambda split: f"{split.coverage:.1%}"),
     ("extractive density, words", lambda split: f"{split.density:.1f}"),
     (
         "novel 1/2/3/4-grams",
         lambda split: " / ".join(f"{100 * part:.0f}" for part in split.novel_ngrams) + " %" if split.documents else "-",
     ),
-    ("summary 8-grams in document", lambda split: _percent(split.leak)),
-    (f"  documents with < {LOW_LEAK:.0%}", lambda split: _percent(split.low_leak)),
+    ("summary 8-grams in document", lambda split: f"{split.leak:.1%}"),
+    (f"  documents with < {LOW_LEAK:.0%}", lambda split: f"{split.low_leak:.1%}"),
 )
 OVERLAP_ROWS: tuple[Row, ...] = (
     ("duplicate documents", lambda split: f"{split.duplicates:,}"),
     ("documents also in training", lambda split: f"{split.in_training:,}"),
-    ("13-grams also in training", lambda split: _percent(split.runs_in_training)),
 )
 
 
@@ -348,8 +288,6 @@ class DataReport(PreparedReport):
         language: Code of the language of most training documents (ISO 639-1); empty if it is not clear.
         fields: Names of the fields that the documents were read from, of the first file; None for sources without named
             fields.
-        invisible: Invisible characters that were removed from documents and summaries; page and line marks do not
-            count.
         shown: Rows of the table.
     """
 
@@ -357,7 +295,6 @@ class DataReport(PreparedReport):
     notes: tuple[str, ...]
     language: str = ENGLISH
     fields: Fields | None = None
-    invisible: int = 0
     shown: ClassVar[tuple[Row, ...]] = (*DOCUMENT_ROWS, *SUMMARY_ROWS, *OVERLAP_ROWS)
 
     def rows(self) -> list[tuple[str, ...]]:

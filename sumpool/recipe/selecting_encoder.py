@@ -1,13 +1,13 @@
 """Encoding of documents for training, in which documents that are too long are reduced to their best sentences."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.config import Example, Split
+from sumpool.data.config import Example
 from sumpool.data.prepare import DocumentEncoder
 from sumpool.data.report import text_digest
 from sumpool.data.shards import Item
@@ -27,10 +27,9 @@ class SelectingEncoder(DocumentEncoder):
         self,
         config: ContentSelectionConfig,
         folder: Path,
-        sampled_ngrams: Mapping[Split, np.ndarray],
         language: str,
     ) -> None:
-        super().__init__(folder, sampled_ngrams, language)
+        super().__init__(folder, language)
         self._config, self._language = config, language
         self._ranker = Ranker.load(config.ranker_folder)
 

@@ -1,22 +1,14 @@
-import subprocess
-import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from sumpool.data.config import SPLITS, Example, Split
 from sumpool.data.report import (
-    MAX_NGRAMS,
-    NGRAM_WORDS,
     DataReport,
     DocumentStats,
     LengthStats,
     document_stats,
     documents_in_training,
-    find_ngrams,
-    hash_ngrams,
-    sample_ngrams,
     summarize_split,
     text_digest,
 )
@@ -48,9 +40,9 @@ def report() -> DataReport:
         rejected=2,
         vocabulary=400,
         splits={
-            "train": summarize_split(train, (), None),
-            "validation": summarize_split([stats(20, digest=2)], (1, 2, 2), 0.25),
-            "test": summarize_split([], (1, 2, 2), 0.0),
+            "train": summarize_split(train, ()),
+            "validation": summarize_split([stats(20, digest=2)], (1, 2, 2)),
+            "test": summarize_split([], (1, 2, 2)),
         },
         notes=("a note",),
     )
@@ -65,7 +57,7 @@ def test_split_statistics_are_aggregated(report: DataReport) -> None:
     assert train.novel_ngrams == pytest.approx((0.1, 0.2, 0.3, 0.4))
     assert train.low_leak == pytest.approx(1 / 3)
     assert (train.duplicates, train.in_training) == (1, 0)
-    assert (validation.in_training, validation.runs_in_training) == (1, 0.25)
+    assert validation.in_training == 1
     assert test.summary_words == LengthStats(0, 0, 0, 0, 0)
 
 
@@ -87,7 +79,7 @@ def test_table_has_a_column_per_split(report: DataReport) -> None:
     assert rows[index + 1] == ("  10th/50th/90th percentile", "34 / 50 / 90", "20 / 20 / 20", "0 / 0 / 0")
     assert rows[index + 2][1:] == ("100", "20", "0")
     assert ("novel 1/2/3/4-grams", "10 / 20 / 30 / 40 %", "10 / 20 / 30 / 40 %", "-") in rows
-    assert ("13-grams also in training", "-", "25.0%", "0.0%") in rows
+    assert ("documents also in training", "0", "1", "0") in rows
     assert max(len(row[0]) for row in rows) <= 28
     assert max(len(cell) for row in rows for cell in row[1:]) <= 22  # with two spaces between columns: 100
 
@@ -105,55 +97,6 @@ def test_statistics_of_a_document() -> None:
 
 def test_digests_are_equal_for_equal_texts() -> None:
     assert text_digest("ä" * 3) == text_digest("äää") != text_digest("aaa")
-
-
-def text(start: int, words: int) -> list[str]:
-    return [f"w{number}" for number in range(start, start + words)]
-
-
-def test_shared_ngrams_of_short_documents_are_exact() -> None:
-    sampled = sample_ngrams([text(0, 100), text(1000, 30)])
-    assert len(sampled) == (100 - NGRAM_WORDS + 1) + (30 - NGRAM_WORDS + 1)
-    shared = find_ngrams(sampled, [*text(500, 7), *text(40, 33), *text(700, 5)])
-    assert len(shared) == 33 - NGRAM_WORDS + 1
-    assert len(find_ngrams(sampled, text(2000, 300))) == 0
-
-
-def test_hash_depends_on_all_words_and_their_order() -> None:
-    ngrams = {int(hash_ngrams(text(0, NGRAM_WORDS))[0]), int(hash_ngrams(text(0, NGRAM_WORDS)[::-1])[0])}
-    for index in range(NGRAM_WORDS):
-        words = text(0, NGRAM_WORDS)
-        words[index] = "other"
-        ngrams.add(int(hash_ngrams(words)[0]))
-    assert len(ngrams) == NGRAM_WORDS + 2
-
-
-def test_short_documents_and_empty_samples_share_nothing() -> None:
-    assert len(hash_ngrams(text(0, NGRAM_WORDS - 1))) == 0
-    assert len(find_ngrams(sample_ngrams([]), text(0, 50))) == 0
-    assert len(find_ngrams(sample_ngrams([text(0, 50)]), [])) == 0
-
-
-def test_sample_of_a_document_is_bounded() -> None:
-    assert MAX_NGRAMS / 2 < len(sample_ngrams([text(0, 10 * MAX_NGRAMS)])) <= MAX_NGRAMS
-
-
-def test_hashes_are_equal_in_other_processes() -> None:
-    program = "from sumpool.data.report import hash_ngrams\nprint(hash_ngrams(['w%d' % n for n in range(14)]).tolist())"
-    printed = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": "7"}
-    ).stdout
-    assert numbers(printed) == hash_ngrams(text(0, 14)).tolist()
-
-
-def numbers(printed: str) -> list[int]:
-    return [int(number) for number in printed.strip("[]\n").split(",")]
-
-
-def test_hashes_use_all_bits() -> None:
-    ngrams = hash_ngrams(text(0, 5000))
-    assert len(np.unique(ngrams)) == len(ngrams)
-    assert len(np.unique(ngrams >> np.uint64(56))) == 256
 
 
 def test_documents_with_the_text_of_a_training_document_are_named(tmp_path: Path) -> None:

@@ -131,7 +131,7 @@ def test_weights_that_are_no_numbers_are_refused(copy: Path) -> None:
 
 
 def split_report(mean: float, p90: float) -> SplitReport:
-    empty = summarize_split([], [], None)
+    empty = summarize_split([], [])
     return SplitReport(**{**vars(empty), "summary_tokens": LengthStats(mean, 0, 0, p90, 0)})
 
 

@@ -2,7 +2,7 @@ import json
 import textwrap
 from pathlib import Path
 
-from deduplication import HeldOut, Paragraphs, held_out_texts
+from deduplication import NGRAM_WORDS, HeldOut, Paragraphs, hash_ngrams, held_out_texts
 
 SHARED = "one two three four five six seven eight nine ten eleven twelve thirteen"
 
@@ -24,6 +24,14 @@ def test_paragraphs_with_a_held_out_13_gram_are_removed() -> None:
     assert held_out.remove([others[0], SHARED, others[1]]) == others
     shorter = SHARED.removesuffix(" thirteen")
     assert held_out.remove([others[0], shorter, others[1]]) == [others[0], shorter, others[1]]
+
+
+def test_hash_depends_on_all_words_and_their_order() -> None:
+    words = SHARED.split()
+    ngrams = {int(hash_ngrams(words)[0]), int(hash_ngrams(words[::-1])[0])}
+    for index in range(NGRAM_WORDS):
+        ngrams.add(int(hash_ngrams([*words[:index], "other", *words[index + 1 :]])[0]))
+    assert len(ngrams) == NGRAM_WORDS + 2
 
 
 def test_a_13_gram_across_paragraphs_removes_both() -> None:
