@@ -239,34 +239,29 @@ def prepare_peer(
     jobs: dict[float, PeerJob] = {}
     problems: list[str] = []
     for kind in compute_types(conditions.device) if name == CTRANSLATE2 else _PRECISIONS:
+        folder = Path(trial.model) / name
         try:
-            model = _write_weights(name, long, conditions, kind, Path(trial.model) / name)
+            if name == CTRANSLATE2:  # converts one file to its compute type when it loads it
+                model = folder / "model"
+                if not model.is_dir():
+                    model.mkdir(parents=True)
+                    CTranslate2Peer(long, conditions, kind, threads=1).specification().save(str(model))
+            else:
+                import_module("transformers").utils.logging.disable_progress_bar()
+                model = folder / kind
+                of_kind = replace(conditions, precision=getattr(torch, kind))
+                TransformersPeer(BUILDS[name], long, of_kind).model.save_pretrained(model)
         except (ImportError, RuntimeError, ValueError) as error:  # a version of the library that does not fit
             problems.append(f"{type(error).__name__}: {error}".splitlines()[0])
             continue
         for batch in trial.batches:  # one process each, so that its peak is its own
             job = replace(trial, library=library, model=str(model), precision=kind, batches=(batch,))
-            result = run(peer_command(job, model.parent / "trial.json"))
+            result = run(peer_command(job, folder / "trial.json"))
             if result.problem or (result.memory or 0) > memory:
                 problems.append(result.problem or f"more than {memory / 2**30:g} GiB (bench.memory)")
                 break
             jobs.setdefault(result.rows[0]["seconds"], replace(job, is_trial=False))
     return jobs[min(jobs)] if jobs else problems[0]
-
-
-def _write_weights(name: str, config: ModelConfig, conditions: Conditions, kind: str, folder: Path) -> Path:
-    """Write random weights; those of CTranslate2 are converted to its compute type when they are loaded."""
-    if name == CTRANSLATE2:
-        path = folder / "model"
-        if not path.is_dir():
-            path.mkdir(parents=True)
-            CTranslate2Peer(config, conditions, kind, threads=1).specification().save(str(path))
-        return path
-    import_module("transformers").utils.logging.disable_progress_bar()
-    path = folder / kind
-    peer = TransformersPeer(BUILDS[name], config, replace(conditions, precision=getattr(torch, kind)))
-    peer.model.save_pretrained(path)
-    return path
 
 
 def peer_command(job: PeerJob, path: Path) -> list[str]:

@@ -180,11 +180,6 @@ class Probe(NamedTuple):
     amount: int
 
 
-def product_name(precision: str) -> str:
-    """Name of the matrix product in a precision."""
-    return f"{precision} products"
-
-
 def probes(device: torch.device, precisions: Sequence[Precision]) -> dict[str, Probe]:
     """Prepare the probes of a device: a large matrix product in each of the precisions."""
     side = SIDE[device.type]
@@ -198,7 +193,7 @@ def probes(device: torch.device, precisions: Sequence[Precision]) -> dict[str, P
             dtype = torch.bfloat16 if precision == "bf16" else torch.float32
             left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
             work = partial(torch.mm, left, right, out=torch.empty_like(left))
-        machine[product_name(precision)] = Probe(work, 2 * side**3)
+        machine[f"{precision} products"] = Probe(work, 2 * side**3)
     return machine
 
 

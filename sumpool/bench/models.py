@@ -22,7 +22,6 @@ from sumpool.bench.measures import (
     clock,
     count,
     probes,
-    product_name,
     profile_model,
 )
 from sumpool.bench.results import (
@@ -34,7 +33,6 @@ from sumpool.bench.results import (
     Table,
     make_report,
     make_table,
-    pooled,
     quotient,
     significant,
     unique,
@@ -420,7 +418,7 @@ def model_result(
 ) -> Result:
     """Tables of measured rows: the machine, the models, each workload, and decoding steps."""
     # Operations per second over those of a large product in the same precision and the same turns.
-    speeds = [_speed(machine, row["length"], product_name(row["precision"])) for row in rows]
+    speeds = [_speed(machine, row["length"], f"{row['precision']} products") for row in rows]
     rows = [
         row.also({"utilization": quotient(quotient(row["operations"], row["median"]), speed)})
         for row, speed in zip(rows, speeds, strict=True)
@@ -428,7 +426,7 @@ def model_result(
     of_machine = []
     for rate in unique(machine, "rate"):  # medians over all lengths
         measured = where(machine, {"rate": rate})
-        timing = pooled(measured)
+        timing = Timing(tuple(seconds for row in measured if row.timing for seconds in row.timing.seconds))
         speed_of_rate = f"{significant(measured[0]['amount'] / timing.median / 1e9)} Gop/s"
         of_machine.append(Row({"rate": rate, "speed": speed_of_rate}, timing))
     tables = [make_table("machine_speed", of_machine)] if machine else []

@@ -17,7 +17,7 @@ from sumpool.data.sources import RfcSourceConfig
 from sumpool.errors import RecipeError
 from sumpool.io.bounded import parse_json
 from sumpool.special_tokens import BOS, EOS
-from sumpool.text.tokenizer import Tokenizer, load_tokenizer
+from sumpool.text.tokenizer import load_tokenizer
 
 Generate = Callable[[Sequence[list[int]]], list[list[int]]]
 """Generates a summary for each document of a batch."""
@@ -129,7 +129,12 @@ def main(path: Path) -> None:
     tokenizer = load_tokenizer(Path(job.tokenizer))
     pad = tokenizer.special_tokens.pad
     generate = ctranslate2_generator(job) if job.library == "ctranslate2" else transformers_generator(job, pad)
-    documents = _encode(job, tokenizer)
+    # cut at what the model reads, short ones first
+    rows = read_documents(Path(job.documents))
+    encoded = tokenizer.encode_batch([" ".join(text.split()) for _, text in rows])
+    inner = job.source_length - 2
+    documents = [(name, [BOS, *ids[:inner], EOS]) for (name, _), ids in zip(rows, encoded, strict=True)]
+    documents.sort(key=lambda document: len(document[1]))
     if job.is_trial:
         generate([documents[0][1]])  # the first call allocates memory and selects kernels
         for batch in job.batches:
@@ -143,15 +148,6 @@ def main(path: Path) -> None:
         _print({"id": name, "tokens_read": len(ids), "tokens_written": len(summary), "summary": text})
 
 
-def _encode(job: PeerJob, tokenizer: Tokenizer) -> list[tuple[str, list[int]]]:
-    """Encode the documents, cut at what the model reads, short ones first."""
-    rows = read_documents(Path(job.documents))
-    encoded = tokenizer.encode_batch([" ".join(text.split()) for _, text in rows])
-    inner = job.source_length - 2
-    documents = [(name, [BOS, *ids[:inner], EOS]) for (name, _), ids in zip(rows, encoded, strict=True)]
-    return sorted(documents, key=lambda document: len(document[1]))
-
-
 def _summaries(
     documents: Sequence[tuple[str, list[int]]], batch: int, generate: Generate
 ) -> Iterator[tuple[str, list[int], list[int]]]:
@@ -162,8 +158,6 @@ def _summaries(
 
 
 def _print(row: dict[str, Any]) -> None:
-    import json
-
     sys.stdout.write(f"{json.dumps(row)}\n")
     sys.stdout.flush()
 

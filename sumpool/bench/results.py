@@ -174,11 +174,6 @@ def pivot(rows: Iterable[Row], index: Sequence[str], across: str, value: str) ->
     return [Row(values) for values in lines.values()]
 
 
-def pooled(rows: Iterable[Row]) -> Timing:
-    """The repetitions of several rows as one timing."""
-    return Timing(tuple(seconds for row in rows if row.timing for seconds in row.timing.seconds))
-
-
 def quotient(value: float | None, base: float | None) -> float | None:
     """Value over base; None where one of them is missing or the base is 0."""
     return value / base if value is not None and base else None

@@ -17,7 +17,6 @@ from sumpool.documents.document import Document
 from sumpool.errors import RecipeError
 from sumpool.inference.extraction import (
     NO_EXTRACTION,
-    Extraction,
     Reading,
     extract,
     read_document,
@@ -185,12 +184,20 @@ class Pipeline:
         text, score, extraction, reason = "", None, NO_EXTRACTION, reading.reason
         if generated:
             text, score, extraction = self._model.choose(reading, generated)
+            score = score if text else None
             reason = "" if text or extraction.sentences else "the model must generate a word, but it generated none"
         elif not reason:
             extraction = extract(reading.candidates(), self.selector, reading.target)
             if not self.config.fast:
                 extraction = with_cause(extraction, reading.mismatch)
         sentences: Iterable[SummarySentence]
+        between = separator(reading.language)
+        if extraction.sentences and reading.document.parts:  # a paragraph for each document, with its name
+            pairs = zip(extraction.sentences, extraction.indices, strict=True)
+            groups = groupby(pairs, key=lambda pair: reading.sentences[pair[1]].document)
+            text = "\n\n".join(f"{between.join(shown for shown, _ in group)} [{name}]" for name, group in groups)
+        elif extraction.sentences:
+            text = between.join(extraction.sentences)
         if extraction.sentences:
             spans = ((reading.sentences[index].start, reading.sentences[index].end) for index in extraction.indices)
             sentences = map(SummarySentence, extraction.sentences, spans, extraction.indices)
@@ -198,8 +205,8 @@ class Pipeline:
             sentences = (SummarySentence(" ".join(part.split())) for part in self.splitter.split(text))
         return Summary(
             id=reading.document.id,
-            text=_joined_text(extraction, reading) or text,
-            score=score if text else None,
+            text=text,
+            score=score,
             tokens_read=reading.input.tokens_read if reading.input else 0,
             tokens_total=reading.input.tokens_total if reading.input else 0,
             seconds=reading.seconds + seconds + time.perf_counter() - start,
@@ -247,13 +254,3 @@ class Pipeline:
                 group, tokens, limit = [], 0, min(2 * limit, most)
         if group:
             yield group
-
-
-def _joined_text(extraction: Extraction, reading: Reading) -> str:
-    """Return the sentences as one text; in a digest a paragraph for each document, with its name."""
-    between = separator(reading.language)
-    if not reading.document.parts:
-        return between.join(extraction.sentences)
-    pairs = zip(extraction.sentences, extraction.indices, strict=True)
-    by_document = groupby(pairs, key=lambda pair: reading.sentences[pair[1]].document)
-    return "\n\n".join(f"{between.join(text for text, _ in group)} [{name}]" for name, group in by_document)

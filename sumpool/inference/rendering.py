@@ -60,7 +60,10 @@ class Rendering(NamedTuple):
         convert: Callable[[str], str] = _markdown_line if is_markdown else str
         mark = "## " if is_markdown else ""
         title = escape_line(summary.title or summary.id)
-        parts = [f"# {escape_markdown(title)}" if is_markdown else title] if self._has_title(summary) else []
+        named, words = (content_words(text, summary.language) for text in (summary.title, summary.text))
+        is_unnamed = bool(named) and len(named & words) <= len(named) / 2
+        has_title = is_unnamed if self.title is None else self.title
+        parts = [f"# {escape_markdown(title)}" if is_markdown else title] if has_title else []
         if self.style == "bullets":
             parts.append(_list(_items(summary), convert))
         else:
@@ -77,12 +80,6 @@ class Rendering(NamedTuple):
         if summary.evidence:
             parts.append((_evidence_markdown if is_markdown else _evidence_text)(summary.evidence))
         return "\n\n".join(parts)
-
-    def _has_title(self, summary: Summary) -> bool:
-        if self.title is not None:
-            return self.title
-        named, words = (content_words(text, summary.language) for text in (summary.title, summary.text))
-        return bool(named) and len(named & words) <= len(named) / 2
 
     def render_id(self, summary: Summary) -> str:
         """Render the id of the document as a line above its summary."""
