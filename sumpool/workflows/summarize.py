@@ -56,7 +56,7 @@ def summarize(
         overrides: Settings to change, each like `summarize.beams=1`.
         open_output: Opens a destination that every summary is saved to before it is given; documents whose summaries
             it has are passed over.
-        jobs: Number of processes; 1 is the calling one.
+        jobs: Number of processes; 1 is the calling one, which also serves summaries that are rewritten.
         evidence: Evidence that summaries have; None for none.
         rewrite: Called with every summary; None leaves them as they are.
         report: Called with progress, and with notes on the model and on documents.
@@ -80,7 +80,7 @@ def summarize(
     output = open_output(identity(run)) if open_output else None
 
     def generate(waiting: Iterable[Document], report: Report) -> Iterator[Summary]:
-        if jobs == 1:
+        if jobs == 1 or rewrite:  # which reads the sentences of the document, and takes most of the time
             return Pipeline.open(run).summarize(waiting, evidence=evidence, report=report, check=check)
         return summarize_in_processes(waiting, run, jobs=jobs, evidence=evidence, report=report, check=check)
 

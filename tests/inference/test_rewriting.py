@@ -125,6 +125,7 @@ def test_sentences_go_with_their_neighbours_to_the_model_that_is_named(
     assert written["maxLength"] == len(SENTENCES[0]) + 100  # as small models write the next sentences too
     _run(f"{server}#other", tmp_path, capsys)
     assert Handler.asked[-1]["model"] == "other"
+    assert exit_code("summarize", str(tmp_path / "a.md"), "--fast", "--jobs", "2", "--rewrite", server) == 0
 
 
 @pytest.mark.parametrize("content", ["no JSON", "{}", "[]", '{"sentence": null}'])
