@@ -23,8 +23,6 @@ CORPUS, START = "corpus", "start"
 _PROCESSES = (CORPUS, START)
 
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Also write everything as JSON.")]
-Latex = Annotated[Path | None, typer.Option("--latex", metavar="FILE", help="Also write the tables for LaTeX.")]
-Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the tables as CSV.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -44,8 +42,6 @@ def bench(
         whole_number("--length", "Source tokens; may be given often.", 1, MOST_TOKENS, metavar="TOKENS"),
     ] = None,
     out: Out = None,
-    latex: Latex = None,
-    csv: Csv = None,
     peers: Annotated[bool, typer.Option("--peers", help="Measure models of other libraries too.")] = False,
     json: Json = False,
     changes: Changes = None,
@@ -64,15 +60,13 @@ def bench(
     """
     from sumpool.bench.corpus import bench_corpus
     from sumpool.bench.models import bench as measure
-    from sumpool.bench.results import require_writable, write_report
+    from sumpool.bench.results import write_report
     from sumpool.bench.start import bench_start
     from sumpool.progress import GRACE, interruptible
 
     settings = [*(changes or ())]
     target = target and str(run_folder(target))
     _check(target, run, {"--length": lengths}, {"--peers": peers, "--set": settings})
-    exports = {"--csv": csv, "--latex": latex}
-    require_writable(exports)
     gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
     with locked_output(out):
         with screen() as shown, interruptible(GRACE) as interruption:
@@ -89,7 +83,7 @@ def bench(
                     report=shown.report,
                     check=interruption.check,
                 )
-        write_report(report, {"--out": out, **exports})
+        write_report(report, out)
     with screen() as shown:
         shown.result(report.to_json() if json else lay_out(report.tables()))
 

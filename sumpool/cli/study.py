@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from sumpool.cli.bench import Csv, Json, Latex, Out, lay_out, locked_output
+from sumpool.cli.bench import Json, Out, lay_out, locked_output
 from sumpool.cli.console import mark_segments, screen, shows_colours, table
 from sumpool.cli.options import Changes
 from sumpool.errors import RecipeError
@@ -44,8 +44,6 @@ def study(
     document: Annotated[str | None, typer.Argument(metavar="[DOCUMENT]", help=f"The document ({SEGMENTS}).")] = None,
     out: Out = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help=f"Also draw a picture ({SEGMENTS}).")] = None,
-    latex: Latex = None,
-    csv: Csv = None,
     json: Json = False,
     changes: Changes = None,
 ) -> None:
@@ -53,7 +51,7 @@ def study(
 
     Settings of a study change with --set study.repeats=1, those of its recipe or run as elsewhere.
     """
-    from sumpool.bench.results import require_writable, write_report
+    from sumpool.bench.results import write_report
     from sumpool.progress import GRACE, interruptible
 
     if name is None:
@@ -61,8 +59,6 @@ def study(
             shown.result(table(("study", "measures"), list(STUDIES.items())))
         return
     _check(name, target, document, plot)
-    exports = {"--csv": csv, "--latex": latex}
-    require_writable(exports)
     if target and document:
         _show_segments(target, document, plot)
         return
@@ -72,7 +68,7 @@ def study(
     with locked_output(out):
         with screen() as shown, interruptible(GRACE) as interruption:
             report = run_study(name, target, overrides=changes or (), report=shown.report, check=interruption.check)
-        write_report(report, {"--out": out, **exports})
+        write_report(report, out)
     with screen() as shown:
         shown.result(report.to_json() if json else lay_out(report.tables()))
 

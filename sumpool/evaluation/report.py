@@ -1,4 +1,4 @@
-"""Report of an evaluation: mean scores by slice and system, with intervals and tests."""
+"""Report of an evaluation: mean scores by slice and system, with intervals and tests; tables have ROUGE times 100."""
 
 import json
 from abc import ABC, abstractmethod
@@ -14,12 +14,38 @@ from sumpool.errors import RecipeError
 from sumpool.evaluation.rouge import TYPES, EvaluationConfig
 from sumpool.evaluation.scorer import ScoredDocument
 from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate, holm
+from sumpool.text.cleaning import Bold
 from sumpool.text.fragments import LOW_LEAK
 
 TitledTable = tuple[Sequence[str], Sequence[Sequence[str]], str, int]
 """Column titles, the cells of each row, a title, and the number of leading columns that name a row."""
 _COLUMNS = (*TYPES, "words", "repetition", "facts", "unsupported")
 """Numbers per document and system; NaN where they are not known."""
+_SCORE_COLUMNS = (
+    "slice",
+    "system",
+    "ROUGE-1",
+    "ROUGE-2",
+    "ROUGE-L",
+    "ROUGE-Lsum",
+    "documents",
+    "words",
+    "repeated",
+    "unsupported",
+    "p vs LEAD (1 / Lsum)",
+)
+_WIN_COLUMNS = (
+    "compared with",
+    "ROUGE-1",
+    "ROUGE-Lsum",
+    "won/tied/lost (1)",
+    "won/tied/lost (Lsum)",
+    "p bootstrap",
+    "p permuted",
+    "p Holm",
+)
+_TESTED = ("rouge1", "rougeLsum")
+"""Scores whose tests are shown."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +144,6 @@ class EvaluationReport(Evaluation):
 
     def tables(self) -> list[TitledTable]:
         """Lay out the tables that have rows; the scores in any case."""
-        from sumpool.evaluation.tables import score_table, win_table  # which lay out reports
-
         title = f"{self.compared} minus other systems, on each document"
         tables: list[TitledTable] = [(*score_table(self), "", 2), (*win_table(self), title, 1)]
         return [table for table in tables if table[1] or not table[2]]
@@ -127,6 +151,63 @@ class EvaluationReport(Evaluation):
     def sentences(self) -> Sequence[str]:
         """Notes and the signature of the scores."""
         return [*self.notes, self.signature]
+
+
+def best_scores(report: EvaluationReport) -> set[tuple[str, str, str]]:
+    """Slice, system and score of the best to a tenth of a point; the oracle, an upper bound, does not compete."""
+    highest: dict[tuple[str, str], float] = {}
+    scores = [
+        (row.slice, row.system, name, round(100 * f1.mean, 1))
+        for row in report.rows
+        if not row.system.startswith("oracle-")
+        for name, f1 in row.rouge.items()
+    ]
+    for part, _, name, score in scores:
+        highest[part, name] = max(score, highest.get((part, name), 0.0))
+    return {(part, system, name) for part, system, name, score in scores if score == highest[part, name]}
+
+
+def score_table(report: EvaluationReport) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+    """Scores of all systems by slice, with p-values of ROUGE-1 and ROUGE-Lsum."""
+    rows, best = list[tuple[str, ...]](), best_scores(report)
+    for row in report.rows:
+        p_values = _p_values([row.against_lead[name].permutation for name in _TESTED if row.against_lead])
+        unsupported = "" if row.unsupported is None else f"{100 * row.unsupported:.1f} %"
+        form = (f"{row.documents:,}", f"{row.words:.0f}", f"{100 * row.repetition:.1f} %", unsupported)
+        scores = (
+            Bold(_interval(f1)) if (row.slice, row.system, name) in best else _interval(f1)
+            for name, f1 in row.rouge.items()
+        )
+        rows.append((row.slice, row.system, *scores, *form, p_values))
+    return _SCORE_COLUMNS, rows
+
+
+def win_table(report: EvaluationReport) -> tuple[Sequence[str], list[tuple[str, ...]]]:
+    """One system compared with every other on all documents: differences, wins, ties, losses, and p-values."""
+    rows: list[tuple[str, ...]] = []
+    for difference in report.differences:
+        if difference.slice == "all":
+            tests = [difference.rouge[name] for name in _TESTED]
+            rows.append(
+                (
+                    difference.other,
+                    *(_interval(test.difference, "+") for test in tests),
+                    *(f"{test.wins:,}/{test.ties:,}/{test.losses:,}" for test in tests),
+                    _p_values([test.bootstrap for test in tests]),
+                    _p_values([test.permutation for test in tests]),
+                    _p_values([difference.holm[name] for name in _TESTED]),
+                )
+            )
+    return _WIN_COLUMNS, rows
+
+
+def _interval(estimate: Estimate, sign: str = "") -> str:
+    mean, low, high = (f"{100 * value:{sign}.1f}" for value in (estimate.mean, estimate.low, estimate.high))
+    return f"{mean} [{low}, {high}]"
+
+
+def _p_values(values: Sequence[float]) -> str:
+    return " / ".join(f"{p:.3f}" for p in values)
 
 
 @final

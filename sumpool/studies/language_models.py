@@ -3,7 +3,7 @@
 <folder>/<text>/prepared-<n>/           vocabulary and ids, by the number of unigram subwords
 <folder>/<text>/<row>-seed<n>/          run folders, which every study shares and a second call continues with
 <folder>/<text>/processor_seconds.json  processor time of the training of each run
-<folder>/<study>.json, .csv, .tex
+<folder>/<study>.json
 
 Language models with several boundaries are trained for equal times.
 """
@@ -265,7 +265,7 @@ def study_language_models(overrides: Sequence[str], report: Report, check: Check
         tables.append(difference_table(differences))
     result = Result({"rows": rows, "differences": differences}, tables)
     return report_runs(
-        "language-models", config.table, config, first, config.seeds[0], result, config.folder / config.table
+        "language-models", config.table, config, first, config.seeds[0], result, config.folder / f"{config.table}.json"
     )
 
 

@@ -20,7 +20,7 @@ from torch import nn
 
 from sumpool.bench import results
 from sumpool.bench.config import Section, load_settings
-from sumpool.bench.results import BenchReport, Result, export_report, make_report
+from sumpool.bench.results import BenchReport, Result, make_report, write_report
 from sumpool.bench.workload import Conditions
 from sumpool.data.batches import Position, TrainingData, updates_from
 from sumpool.errors import CheckpointError
@@ -156,12 +156,12 @@ def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
 def report_runs(
     name: str, title: str, study: Settings, recipe: BaseRecipe, seed: int, result: Result, path: Path
 ) -> BenchReport:
-    """Make the report of a study that trains, and write it as JSON, CSV and LaTeX; the path has no suffix."""
+    """Make the report of a study that trains, and write it as JSON."""
     device = choose_device(recipe.train.device)
     conditions = Conditions(0, device, choose_precision(recipe.train.precision, device), seed)
     settings = {"study": study.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json")}
     report = make_report(title, name, conditions, settings, result)
-    export_report(report, path)
+    write_report(report, path)
     return report
 
 

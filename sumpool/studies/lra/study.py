@@ -3,7 +3,7 @@
 <folder>/<task>/data/                          rows and their statistics
 <folder>/<task>/<attention>-seed<n>/           run folders, which a second call continues with
 <folder>/<task>/processor_seconds.json         processor time of the training of each run
-<folder>/<task>/results.json, .csv, .tex
+<folder>/<task>/results.json
 
 Settings of attentions are those of the code released with Skyformer and, of the ablations, Skeinformer: 128 features,
 landmarks or columns (Skeinformer 256), drawn anew at each training step. Nystrom has no convolution, Linformer one
@@ -153,7 +153,7 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     )
     table = make_lra_table(config.task, rows, config.memory, [note])
     result = Result({"attentions": rows}, [table, _statistics(statistics)], {"statistics": statistics})
-    return report_runs("lra", config.task, config, first, config.seeds[0], result, folder / "results")
+    return report_runs("lra", config.task, config, first, config.seeds[0], result, folder / "results.json")
 
 
 def row_names() -> tuple[str, ...]:
