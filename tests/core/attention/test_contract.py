@@ -60,17 +60,6 @@ def over(variants: Sequence[str]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("variant", marked)
 
 
-@over(VARIANTS)
-def test_no_mask_equals_a_full_mask(variant: str) -> None:
-    attention = build(variant)
-    for length in (1, 37, 128, 275):
-        tokens = make_tokens(length, length)
-        expected = attention(tokens)
-        torch.testing.assert_close(
-            attention(Tokens.of_states(tokens.states, positions=tokens.positions)), expected, atol=1e-12, rtol=0
-        )
-
-
 def test_documents_can_be_split_at_blocks() -> None:
     tokens = make_tokens(275)
     split = {variant: attention for variant in VARIANTS if (attention := build(variant)).block is not None}
@@ -109,19 +98,6 @@ def test_half_precision_agrees_with_float64(variant: str, half_precision: torch.
         torch.testing.assert_close(half_received.double(), received, atol=0.05, rtol=0)
     mixed[tokens.mask].square().sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in attention.parameters() if parameter.grad is not None)
-
-
-@over(VARIANTS)
-def test_lengths_on_the_host_change_nothing(variant: str) -> None:
-    attention, lengths = build(variant), [133, 90, 20, 0]
-    tokens = make_tokens(*lengths)
-    known = tokens.with_lengths(lengths)
-    with torch.no_grad():
-        expected, actual = (attention(one)[tokens.mask] for one in (tokens, known))
-        torch.testing.assert_close(actual, expected, atol=1e-12, rtol=0)
-        if isinstance(attention, SoftmaxAttention):
-            received, of_known = (attention.attention_received(one, include_self=False) for one in (tokens, known))
-            torch.testing.assert_close(of_known, received, atol=1e-12, rtol=0)
 
 
 WITH_PARAMETERS_OF_HEADS = [
