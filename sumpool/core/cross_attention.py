@@ -1,7 +1,6 @@
 """Cross-attention from the decoder to the encoder's memory."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal, final
 
@@ -223,7 +222,12 @@ class HeposCrossAttention(CrossAttention):
         key_values: list[Tensor] = [states] * self.heads
         for start in sorted(set(starts)):
             heads = [head for head, other in enumerate(starts) if other == start]
-            for head, key_value in zip(heads, self._project(states[:, :, start], heads).unbind(3), strict=True):
+            weight, bias = (  # those of these heads
+                torch.stack([part.unflatten(0, (2, self.heads, -1))[:, head] for head in heads], dim=1).flatten(0, 2)
+                for part in (self.key_value.weight, self.key_value.bias)
+            )
+            projected = F.linear(states[:, :, start].contiguous(), weight, bias).unflatten(2, (2, len(heads), -1))
+            for head, key_value in zip(heads, projected.unbind(3), strict=True):
                 key_values[head] = key_value
         key, value = torch.stack(key_values, dim=1).unbind(3)  # (batch, heads, positions, head_dim) each
         bias, value = precompute_mask(mask.index_select(2, to_device(starts, mask)).transpose(1, 2), value)
@@ -236,15 +240,6 @@ class HeposCrossAttention(CrossAttention):
         for head in range(self.heads):
             spread[:, head, :, :, head % self.stride] = weights[:, head]
         return spread.flatten(3)[..., :length]
-
-    def _project(self, states: Tensor, heads: Sequence[int]) -> Tensor:
-        """Project states (batch, positions, dim) for some heads: (batch, positions, 2, heads, head_dim)."""
-        weight, bias = (
-            torch.stack([part.unflatten(0, (2, self.heads, -1))[:, head] for head in heads], dim=1).flatten(0, 2)
-            for part in (self.key_value.weight, self.key_value.bias)
-        )
-        projected: Tensor = F.linear(states.contiguous(), weight, bias).unflatten(2, (2, len(heads), -1))
-        return projected
 
 
 @final
@@ -318,15 +313,14 @@ class SentenceCrossAttention(CrossAttention):
         key, _ = self._split(words)
         sentences = Sentences(shared["index"], shared["first"], shared["count"])
         selection = self.selection.precompute(key, memory.mask, sentences, shared.get("vectors"))
-        prefixed = {f"selection.{name}": tensor for name, tensor in selection.items()}
-        return {"words": words, "mask": memory.mask, **shared, **prefixed}
+        return {**selection, "words": words, "mask": memory.mask, **shared}
 
     def forward(
         self, queries: Tensor, precomputed: dict[str, Tensor], mask: Tensor | None = None
     ) -> CrossAttentionOutput:
         """Attend from whole summaries to the sentences that are selected for each position."""
         query, (key, value) = self._split_query(queries), self._split(precomputed["words"])
-        log_weights = self._log_weights(queries, query, precomputed)
+        log_weights = self.selection(queries, query, precomputed)  # (batch, heads, target, sentences)
         selected = self._top_sentences(log_weights)
         losses: dict[str, Tensor] = {}
         metrics: dict[str, Tensor] = {}
@@ -359,7 +353,7 @@ class SentenceCrossAttention(CrossAttention):
     def step(self, queries: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Attend from the newest token of every beam; only keys and values of selected sentences are read."""
         query = self._split_query(queries)  # (batch, heads, beams, head_dim)
-        selected = self._top_sentences(self._log_weights(queries, query, precomputed))
+        selected = self._top_sentences(self.selection(queries, query, precomputed))
         room = precomputed.get("room")
         most = None if room is None else queries.size(1) * room.size(1)
         words = (precomputed["words"], precomputed["mask"], precomputed["index"])
@@ -378,19 +372,12 @@ class SentenceCrossAttention(CrossAttention):
     def select_sentences(self, queries: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Return the selection of each query: (batch, target, sentences), True at selected sentences."""
         query = self._split_query(queries)  # (batch, heads, target, head_dim)
-        return self._top_sentences(self._log_weights(queries, query, precomputed))
+        return self._top_sentences(self.selection(queries, query, precomputed))
 
     def _split(self, words: Tensor) -> tuple[Tensor, Tensor]:
         """Views of keys and values, (batch, heads, length, head_dim) each."""
         key, value = words.chunk(2, dim=-1)
         return split_heads(key, self.heads), split_heads(value, self.heads)
-
-    def _log_weights(self, queries: Tensor, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Log-weights of the selection, (batch, heads, target, sentences)."""
-        prefix = "selection."
-        tensors = {name.removeprefix(prefix): value for name, value in precomputed.items() if name.startswith(prefix)}
-        log_weights: Tensor = self.selection(queries, query, tensors)
-        return log_weights
 
     def _top_sentences(self, log_weights: Tensor) -> Tensor:
         """Top-k sentences by weight, averaged over the heads: (batch, target, sentences), True at these."""

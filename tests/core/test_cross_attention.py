@@ -249,7 +249,7 @@ def test_losses_and_metrics_follow_the_equations(divergence: str, memory: Tokens
     attending = AttentionWithEncoder(divergence=divergence, temperature=0.7, sentences=2).train()
     output = attending(queries, memory, MASK)
     precomputed = attending.layer.precompute(memory, attending.memory_encoder(memory))
-    vectors, project = precomputed["selection.key"], attending.layer.selection.get_submodule("query")
+    vectors, project = precomputed["key"], attending.layer.selection.get_submodule("query")
     sparsity, distances, kept = [], [], []
     for document in (0, 1):
         real = int(MASK[document].sum())
