@@ -98,7 +98,21 @@ def save_pretrained(
     special_tokens = tokenizer.special_tokens
     dumped = {
         CONFIG: _config(model, name, special_tokens) | {"dtype": str(dtype).removeprefix("torch.")},
-        GENERATION: _generation(decoding, lengths, special_tokens),
+        GENERATION: {  # see `sumpool.pretrained.config.to_decoding_config`
+            "num_beams": decoding.beams,
+            "length_penalty": decoding.length_penalty,
+            "early_stopping": decoding.early_stopping if decoding.length_formula == "transformers" else "never",
+            "no_repeat_ngram_size": decoding.no_repeat_tokens,
+            "min_length": lengths.minimum + 1 if lengths.minimum else 0,
+            "max_length": lengths.maximum + 1 + decoding.force_end,
+            "forced_bos_token_id": decoding.begin_with[0] if decoding.begin_with else None,
+            "forced_eos_token_id": special_tokens.eos if decoding.force_end else None,
+            "suppress_tokens": list(special_tokens.suppressed),
+            "pad_token_id": special_tokens.pad,
+            "eos_token_id": special_tokens.eos,
+            "bos_token_id": special_tokens.prefix[0] if special_tokens.prefix else None,
+            "decoder_start_token_id": special_tokens.decoder_start,
+        },
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",  # reads tokenizer.json as it is
             "model_max_length": model.config.source_length,
@@ -143,26 +157,6 @@ def _config(model: SummarizationModel, name: FamilyName, special_tokens: Special
         "activation_function": config.activation,
         "scale_embedding": config.scale_embedding,
         "dropout": config.dropout,
-        "pad_token_id": special_tokens.pad,
-        "eos_token_id": special_tokens.eos,
-        "bos_token_id": special_tokens.prefix[0] if special_tokens.prefix else None,
-        "decoder_start_token_id": special_tokens.decoder_start,
-    }
-
-
-def _generation(decoding: DecodingConfig, lengths: Lengths, special_tokens: SpecialTokens) -> dict[str, Any]:
-    """Return the entries of `generation_config.json`; see `sumpool.pretrained.config.to_decoding_config`."""
-    is_theirs = decoding.length_formula == "transformers"
-    return {
-        "num_beams": decoding.beams,
-        "length_penalty": decoding.length_penalty,
-        "early_stopping": decoding.early_stopping if is_theirs else "never",
-        "no_repeat_ngram_size": decoding.no_repeat_tokens,
-        "min_length": lengths.minimum + 1 if lengths.minimum else 0,
-        "max_length": lengths.maximum + 1 + decoding.force_end,
-        "forced_bos_token_id": decoding.begin_with[0] if decoding.begin_with else None,
-        "forced_eos_token_id": special_tokens.eos if decoding.force_end else None,
-        "suppress_tokens": list(special_tokens.suppressed),
         "pad_token_id": special_tokens.pad,
         "eos_token_id": special_tokens.eos,
         "bos_token_id": special_tokens.prefix[0] if special_tokens.prefix else None,

@@ -67,8 +67,14 @@ class RoutingAttention(Attention):
         query, key = (F.layer_norm(part, part.shape[3:]) for part in (projected, key))
         similar = [self._similarities(part) for part in (query, key)]
         if self.training and projected.requires_grad:
+            # Sums (heads, clusters, head_dim) of the real queries and keys nearest to each centroid, and their numbers.
+            sums, numbers = (torch.zeros_like(similar[0][0, :, :, :1]) for _ in range(2))
+            for part, products in zip((query, key), similar, strict=True):
+                nearest = F.one_hot(products.argmax(2), self.clusters).to(products.dtype) * mask[:, None, :, None]
+                sums = sums + matmul_exactly(nearest.mT, part.detach()).sum(0)
+                numbers = numbers + nearest.sum((0, 2))[..., None]
             # The gradient of the queries comes after all recomputation of activation checkpointing.
-            projected.register_hook(partial(self._move_centroids, *self._assign((query, key), similar, mask)))
+            projected.register_hook(partial(self._move_centroids, sums, numbers))
         # Tokens of all clusters, (batch, heads * clusters, size); a cluster of a head is treated as a head.
         longest = max(known_lengths(tokens))
         size = max(1, min(longest, max(self.cluster_tokens, -(-longest // self.clusters))))
@@ -94,15 +100,6 @@ class RoutingAttention(Attention):
         values = at_least_float32(values.detach())
         # The products of equal tokens differ in their last bits, which depend on the shape of the batch.
         return (matmul_exactly(centroids.to(values.dtype), values.mT) / _RESOLUTION).round()
-
-    def _assign(self, values: tuple[Tensor, Tensor], similar: list[Tensor], mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Sums (heads, clusters, head_dim) of the real queries and keys nearest to each centroid, and their numbers."""
-        sums, counts = torch.zeros_like(similar[0][0, :, :, :1]), torch.zeros_like(similar[0][0, :, :, :1])
-        for part, products in zip(values, similar, strict=True):
-            nearest = F.one_hot(products.argmax(2), self.clusters).to(products.dtype) * mask[:, None, :, None]
-            sums = sums + matmul_exactly(nearest.mT, part.detach()).sum(0)
-            counts = counts + nearest.sum((0, 2))[..., None]
-        return sums, counts
 
     def _move_centroids(self, sums: Tensor, counts: Tensor, _: Tensor) -> None:
         """Move centroids towards the means of their tokens, if they have any and all are finite."""

@@ -61,11 +61,22 @@ class SinkhornAttention(Attention):
         query, key, value = (
             F.pad(part, (0, 0, 0, rest)).unflatten(2, (-1, self.block_size)) for part in self._project(tokens)
         )  # (batch, heads, blocks, block, head_dim)
-        padded = F.pad(zero_padding(tokens.states, tokens.mask), (0, 0, 0, rest))
-        mixture = self._mixture(padded.unflatten(1, (-1, self.block_size)), real)
+        # The relaxed permutation of the blocks of each document, (batch, heads, blocks, blocks), 0 for empty blocks.
+        padded = F.pad(zero_padding(tokens.states, tokens.mask), (0, 0, 0, rest)).unflatten(1, (-1, self.block_size))
+        means = self.sort(padded.sum(2) / real.sum(2).clamp(min=1)[..., None])  # (batch, blocks, 2 * dim)
+        left, right = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in means.chunk(2, dim=-1))
+        scores = at_least_float32(left @ right.mT) / left.size(3) ** 0.5
+        if self.training:
+            scores = scores + self._noise(scores.size(2), scores.device)
+        filled = real.any(2)[:, None]
+        missing = ~(filled[..., None] & filled[..., None, :])  # (batch, 1, blocks, blocks)
+        weights = (scores / self.temperature).masked_fill(missing, _LOWEST)
+        for _ in range(self.iterations):
+            for axis in (2, 3):
+                weights = (weights - weights.logsumexp(axis, keepdim=True)).masked_fill(missing, _LOWEST)
+        mixture = weights.exp()
         real = real[:, None]
-        weights = mixture.dtype
-        share = matmul_exactly(mixture, real.to(weights)).clamp(min=_MIN_SHARE)
+        share = matmul_exactly(mixture, real.to(mixture.dtype)).clamp(min=_MIN_SHARE)
         sorted_key, sorted_value = (
             (matmul_exactly(mixture, part.masked_fill(~real[..., None], 0.0).flatten(3)).unflatten(3, part.shape[3:]))
             / share[..., None]
@@ -79,30 +90,6 @@ class SinkhornAttention(Attention):
         values = torch.cat([value, sorted_value.to(value.dtype)], dim=3)
         mixed = attend_in_blocks(query, keys, values, bias[..., None, :].to(query.dtype))
         return merge_heads(mixed.flatten(2, 3)[:, :, : tokens.states.size(1)])
-
-    def _mixture(self, states: Tensor, real: Tensor) -> Tensor:
-        """Relaxed permutation of the blocks of each document.
-
-        Args:
-            states: (batch, blocks, block, dim), 0 at padding.
-            real: (batch, blocks, block), True at real tokens.
-
-        Returns:
-            (batch, heads, blocks, blocks), 0 for blocks of padding; the other rows sum to 1.
-        """
-        means = states.sum(2) / real.sum(2).clamp(min=1)[..., None]  # (batch, blocks, dim)
-        query, key = (part.unflatten(2, (self.heads, -1)).transpose(1, 2) for part in self.sort(means).chunk(2, dim=-1))
-        scores = at_least_float32(query @ key.mT) / query.size(3) ** 0.5
-        if self.training:
-            scores = scores + self._noise(scores.size(2), scores.device)
-        exists = real.any(2)[:, None]
-        missing = ~(exists[..., None] & exists[..., None, :])  # (batch, 1, blocks, blocks)
-        weights = (scores / self.temperature).masked_fill(missing, _LOWEST)
-        for _ in range(self.iterations):
-            for axis in (2, 3):
-                weights = (weights - weights.logsumexp(axis, keepdim=True)).masked_fill(missing, _LOWEST)
-        mixture: Tensor = weights.exp()
-        return mixture
 
     def _noise(self, blocks: int, device: torch.device) -> Tensor:
         """Draw Gumbel noise for all pairs of blocks, whatever the length of the batch, (heads, blocks, blocks)."""

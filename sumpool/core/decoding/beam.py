@@ -367,7 +367,23 @@ def sample(
             raise ValueError("step must return log-probabilities, got NaN")
         inputs = {index: samples[index].advance(token) for index, token in zip(order, tokens, strict=True)}
         length += 1
-        active, state = _drop_ended(active, [sample.ended for sample in samples], state, last)
+        # Documents whose samples have all ended leave, then as many ended samples of each as all documents have.
+        keep = documents_to_keep([not all(samples[index].ended for index in indices) for indices in active], device)
+        if not keep:
+            break
+        if len(keep) < len(active):
+            state = state.select(to_device(keep, last))
+            active = [active[document] for document in keep]
+        unfinished = max(sum(not samples[index].ended for index in indices) for indices in active)
+        width = round_up(unfinished, ROWS_MULTIPLE)  # which depends on batch mates
+        if width < len(active[0]):  # unfinished ones first
+            fewer = [sorted(indices, key=lambda index: samples[index].ended)[:width] for indices in active]
+            kept = [
+                document * len(indices) + indices.index(index)
+                for document, (indices, remaining) in enumerate(zip(active, fewer, strict=True))
+                for index in remaining
+            ]
+            active, state = fewer, state.reorder(to_device(kept, last))
         last = to_device([inputs[index] for index in chain.from_iterable(active)], last, torch.long)
     return [[sample.tokens for sample in samples[first : first + rows]] for first in range(0, len(samples), rows)]
 
@@ -417,26 +433,3 @@ def draw_tokens(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) 
     tokens = ids.gather(1, torch.searchsorted(sums, goals, right=True).clamp_(max=DRAWN_BLOCK - 1)).squeeze(1)
     best = best.squeeze(1)  # NaN if any of the row is
     return tokens.where(best > -torch.inf, eos).where(~best.isnan(), NAN)
-
-
-def _drop_ended(
-    active: list[list[int]], ended: Sequence[bool], state: StateT, last: Tensor
-) -> tuple[list[list[int]], StateT]:
-    """Drop documents whose samples have all ended, then as many ended samples of each as all documents have."""
-    keep = documents_to_keep([not all(ended[index] for index in indices) for indices in active], last.device)
-    if 0 < len(keep) < len(active):
-        state = state.select(to_device(keep, last))
-    active = [active[document] for document in keep]
-    if not active:
-        return active, state
-    unfinished = max(sum(not ended[index] for index in indices) for indices in active)
-    width = round_up(unfinished, ROWS_MULTIPLE)  # which depends on batch mates
-    if width >= len(active[0]):
-        return active, state
-    fewer = [sorted(indices, key=lambda index: ended[index])[:width] for indices in active]  # unfinished ones first
-    rows = [
-        document * len(indices) + indices.index(index)
-        for document, (indices, remaining) in enumerate(zip(active, fewer, strict=True))
-        for index in remaining
-    ]
-    return fewer, state.reorder(to_device(rows, last))

@@ -188,8 +188,11 @@ class Encoder(nn.Module):
             tokens = replace(pooled.tokens, losses={}, metrics={})
         if source is None:
             source = tokens.with_states(project_source(tokens.states))
-        if pooled_tokens:
-            tokens, mixtures = _restore(tokens, pooled_tokens, mixtures), []
+        if pooled_tokens:  # undo the poolings, last to first, and add the input of the first one (Dai et al., 2020)
+            states = tokens.states
+            for before, mixture in zip(reversed(pooled_tokens), reversed(mixtures), strict=True):
+                states = mixture().upsample(states, before.mask.size(1))
+            tokens, mixtures = pooled_tokens[0].with_states(pooled_tokens[0].states + states), []
         memory = replace(tokens, states=self.norm(tokens.states), losses=losses, metrics=metrics)
         return Memory(memory, source, ids, mixtures)
 
@@ -200,14 +203,6 @@ class Encoder(nn.Module):
         for index in layers:
             tokens = run_layer(self.layers[index], tokens, checkpointed=self.checkpoint_activations)
         return tokens
-
-
-def _restore(tokens: Tokens, pooled: Sequence[Tokens], mixtures: Mixtures) -> Tokens:
-    """Undo poolings of some tokens, last to first, and add the input of the first one (Dai et al., 2020)."""
-    states = tokens.states
-    for before, mixture in zip(reversed(pooled), reversed(mixtures), strict=True):
-        states = mixture().upsample(states, before.mask.size(1))
-    return pooled[0].with_states(pooled[0].states + states)
 
 
 def initialise_linear(parts: Iterable[nn.Module]) -> None:
