@@ -45,7 +45,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     ],
 }
 """Settings under test by family and kind; the defaults, shortened, for others."""
-SHORT = ("block", "bucket", "cluster_tokens", "features", "landmarks", "radius", "rank", "samples", "stride", "window")
+SHORT = ("block", "bucket", "features", "landmarks", "radius", "rank", "samples", "stride", "window")
 """Settings that are numbers of tokens, or stand for tokens; a quarter where they are large."""
 FAMILIES = ("attention", "pooling", "scoring", "selection", "sentence_encoding", "cross_attention", "output")
 FAST = ("vanilla", "blockwise", "sliding_window", "performer", "lsh")

@@ -1,7 +1,7 @@
 """Routing attention (Roy et al., 2021, "Routing Transformer"): attention within clusters of an online k-means.
 
 Queries and keys are normalised, and each of `clusters` centroids of a head selects the queries and the keys of the
-document with the largest products with it, length / clusters of each, or `cluster_tokens` if that is more. Selected
+document with the largest products with it, length / clusters of each, or 64 if that is more. Selected
 queries attend to selected keys; a query in several clusters averages over these, and one in none receives zeros, so
 that the residual connection leaves its state unchanged. O(clusters * length * dim + length^2 / clusters * dim): with
 sqrt(length) clusters O(length^1.5 * dim).
@@ -32,6 +32,8 @@ from sumpool.core.tokens import Tokens
 
 _RESOLUTION = 2.0**-12
 """Difference of the products of two tokens and a centroid below which the first token in the document is selected."""
+MIN_CLUSTER_TOKENS = 64
+"""Tokens of a cluster at least, as far as the document has so many."""
 _DECAY = 0.999
 """Weight of the former centroid in each training step."""
 
@@ -43,8 +45,6 @@ class RoutingAttentionConfig(AttentionConfig):
     kind: Literal["routing"] = "routing"
     clusters: int = Field(16, ge=1, le=65_536)
     """Clusters of each head; about the square root of the length is cheapest."""
-    cluster_tokens: int = Field(64, ge=1, le=10_000_000)
-    """Tokens of a cluster at least, as far as the document has so many."""
 
 
 @final
@@ -56,7 +56,6 @@ class RoutingAttention(Attention):
     def __init__(self, config: RoutingAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(config, dim, heads)
         self.clusters = config.clusters
-        self.cluster_tokens = config.cluster_tokens
         generator = torch.Generator().manual_seed(0)
         centroids = torch.randn(heads, config.clusters, dim // heads, generator=generator, device="cpu")
         self.register_buffer("centroids", F.normalize(centroids, dim=2))
@@ -77,14 +76,14 @@ class RoutingAttention(Attention):
             projected.register_hook(partial(self._move_centroids, sums, numbers))
         # Tokens of all clusters, (batch, heads * clusters, size); a cluster of a head is treated as a head.
         longest = max(known_lengths(tokens))
-        size = max(1, min(longest, max(self.cluster_tokens, -(-longest // self.clusters))))
+        size = max(1, min(longest, max(MIN_CLUSTER_TOKENS, -(-longest // self.clusters))))
         queries, keys = (
             part.masked_fill(~mask[:, None, None], -math.inf).argsort(dim=3, descending=True, stable=True)
             for part in similar
         )
         queries, keys = queries[..., :size].flatten(1, 2), keys[..., :size].flatten(1, 2)
         counts = mask.sum(1, keepdim=True)  # (batch, 1)
-        sizes = (-(-counts // self.clusters)).clamp(min=self.cluster_tokens).minimum(counts)
+        sizes = (-(-counts // self.clusters)).clamp(min=MIN_CLUSTER_TOKENS).minimum(counts)
         real = torch.arange(size, device=mask.device) < sizes  # (batch, size), True where a cluster has a token
         # Number of clusters of each query, (batch, heads, length, 1).
         ones = at_least_float32(query.new_ones(*queries.shape, 1)) * real[:, None, :, None]

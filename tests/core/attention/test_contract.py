@@ -25,7 +25,7 @@ SHORT = 4
 """How many times shorter than by default are the settings of `LENGTHS`: documents with several blocks, or longer than a
 window, need be no longer than that."""
 LENGTHS = (
-    *("block", "bucket", "cluster_tokens", "features", "landmarks", "length", "radius", "rank", "samples", "stride"),
+    *("block", "bucket", "features", "landmarks", "length", "radius", "rank", "samples", "stride"),
     "window",
 )
 """Settings that are numbers of tokens, or stand for tokens."""
@@ -127,7 +127,7 @@ WITH_EXACT_GRADIENTS = [
     "kernelized normalize=true",
     "lsh bucket=2 hashes=2 local_heads=1",
     "nystrom landmarks=3 kernel=3",
-    "routing clusters=4 cluster_tokens=3",
+    "routing clusters=4",
     "sinkhorn block=2",
     *(f"skeinformer samples=3 sampling=uniform row_normalization={kind}" for kind in ("adaptive", "simple", "none")),
     "skyformer landmarks=5",

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from sumpool.core.attention import routing
 from sumpool.core.attention.routing import RoutingAttention, RoutingAttentionConfig
 from sumpool.core.nn.layers import run_layer
 from sumpool.core.tokens import Tokens
@@ -16,13 +17,13 @@ LENGTHS = (62, 41, 9, 4, 1)
 
 
 @pytest.fixture(autouse=True)
-def fast_centroids(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sumpool.core.attention.routing._DECAY", 0.9)
+def fast_centroids_of_few_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routing, "_DECAY", 0.9)
+    monkeypatch.setattr(routing, "MIN_CLUSTER_TOKENS", 3)
 
 
-def build(clusters: int = 4, cluster_tokens: int = 3) -> RoutingAttention:
-    config = RoutingAttentionConfig(clusters=clusters, cluster_tokens=cluster_tokens)
-    return RoutingAttention(config, 16, 4).double().eval()
+def build(clusters: int = 4) -> RoutingAttention:
+    return RoutingAttention(RoutingAttentionConfig(clusters=clusters), 16, 4).double().eval()
 
 
 def normalised(attention: RoutingAttention, states: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -33,7 +34,7 @@ def normalised(attention: RoutingAttention, states: Tensor) -> tuple[Tensor, Ten
 
 def naive(attention: RoutingAttention, states: Tensor) -> Tensor:
     """Output of one document (length, dim)."""
-    size = min(len(states), max(attention.cluster_tokens, math.ceil(len(states) / attention.clusters)))
+    size = min(len(states), max(routing.MIN_CLUSTER_TOKENS, math.ceil(len(states) / attention.clusters)))
     query, key, value = normalised(attention, states)
     weights = torch.zeros(4, len(states), len(states), dtype=states.dtype)
     memberships = torch.zeros(4, len(states), 1)
@@ -48,8 +49,9 @@ def naive(attention: RoutingAttention, states: Tensor) -> Tensor:
 
 
 @pytest.mark.parametrize(("clusters", "cluster_tokens"), [(4, 3), (3, 20), (1, 1), (20, 1), (5, 200)])
-def test_equals_explicit_weights(clusters: int, cluster_tokens: int) -> None:
-    attention, tokens = build(clusters, cluster_tokens), make_tokens(*LENGTHS, 0, pad=1e3)
+def test_equals_explicit_weights(clusters: int, cluster_tokens: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(routing, "MIN_CLUSTER_TOKENS", cluster_tokens)
+    attention, tokens = build(clusters), make_tokens(*LENGTHS, 0, pad=1e3)
     assert_equals_naive(attention, tokens, partial(naive, attention))
 
 
