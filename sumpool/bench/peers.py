@@ -14,7 +14,6 @@ full attention, and no pooling. A process that has used OpenVINO is ended by the
 import logging
 import sys
 import weakref
-from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
@@ -23,7 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
-from typing import Any, ClassVar, final
+from typing import Any, final
 
 import torch
 from torch import Tensor
@@ -129,13 +128,12 @@ def build_peers(config: ModelConfig, settings: BenchConfig, conditions: Conditio
             for dtype, precision in NAMES.items()
         }
         peers[name] = FastestPeer(models, trial, settings.beams, written)
-    engines: list[type[CTranslate2Peer | GraphPeer]] = [CTranslate2Peer]
-    engines += [OnnxRuntimePeer, OpenVinoPeer] if conditions.device.type == "cpu" else []
     threads = torch.get_num_threads()
-    for engine in engines:
-        if not _missing(engine.name):
-            build = partial(_fastest, engine, long, conditions, threads, trial, settings.beams, written)
-            peers[engine.name] = PeerProcess(build)
+    for name in ENGINES:
+        if not _missing(name) and (conditions.device.type == "cpu" or name not in RUNTIMES):
+            peers[name] = PeerProcess(
+                partial(_fastest, name, long, conditions, threads, trial, settings.beams, written)
+            )
     return peers
 
 
@@ -384,7 +382,7 @@ def _runner(build: Callable[[], Contender]) -> Callable[[_Call], _Answer]:
 
 
 def _fastest(
-    engine: "type[CTranslate2Peer | GraphPeer]",
+    name: str,
     config: ModelConfig,
     conditions: Conditions,
     threads: int,
@@ -395,7 +393,8 @@ def _fastest(
     """An engine in its process, where torch has one thread: it creates the weights and computes little besides."""
     torch.set_num_threads(1)
     logging.getLogger().setLevel(logging.ERROR)  # quantization recommends to pre-process the graphs
-    kinds = engine.precisions if issubclass(engine, GraphPeer) else compute_types(conditions.device)
+    engine = partial(GraphPeer, name) if name in RUNTIMES else CTranslate2Peer
+    kinds = RUNTIMES[name][0] if name in RUNTIMES else compute_types(conditions.device)
     engines = {kind: partial(engine, config, conditions, kind, threads) for kind in kinds}
     return FastestPeer(engines, trial, beams, written)
 
@@ -464,21 +463,16 @@ class CTranslate2Peer(Contender):
         return specification
 
 
+@final
 class GraphPeer(Contender):
     """Our graphs of a model in the shape of BART in a runtime; encoding projects the keys of cross-attention too."""
 
-    precisions: ClassVar[tuple[str, ...]] = ("float32", "int8")
-
-    def __init__(self, config: ModelConfig, conditions: Conditions, precision: str, threads: int) -> None:
+    def __init__(self, runtime: str, config: ModelConfig, conditions: Conditions, precision: str, threads: int) -> None:
         layers = (EncoderLayerConfig(attention=VanillaAttentionConfig()),) * len(config.encoder)
         decoder = DecoderConfig(layers=config.decoder.layers)
         shape = {"encoder": layers, "decoder": decoder, "output": TiedOutputConfig()}
         self.config, self.conditions = config.model_copy(update=shape), conditions
-        self.precision, self.threads = precision, threads
-
-    @abstractmethod
-    def open_session(self, path: Path) -> Any:  # noqa: ANN401 - a type of the runtime
-        """Load a graph."""
+        self.name, self.precision, self.threads = runtime, precision, threads
 
     @cached_property
     def model(self) -> OnnxModel:
@@ -491,7 +485,8 @@ class GraphPeer(Contender):
             convert(SummarizationModel(self.config, self.conditions.vocabulary).eval(), folder)
             for graph in (ENCODER, DECODER) if self.precision == "int8" else ():
                 quantize_dynamic(folder / graph, folder / graph, per_channel=True, weight_type=QuantType.QInt8)
-            return OnnxModel(folder, self.open_session)
+            open_session = RUNTIMES[self.name][1]
+            return OnnxModel(folder, lambda path: open_session(path, str(self.precision), self.threads))
 
     def encode(self, documents: Documents, beams: int = 1) -> DecoderState:
         """Encode the documents."""
@@ -505,64 +500,44 @@ class GraphPeer(Contender):
         return torch.tensor([best[0].tokens for best in hypotheses])
 
 
-@final
-class OnnxRuntimePeer(GraphPeer):
-    """The graphs in ONNX Runtime."""
+def open_onnxruntime(path: Path, precision: str, threads: int) -> Any:  # noqa: ANN401 - a type of the runtime
+    """Load a graph in ONNX Runtime."""
+    from onnxruntime import InferenceSession, SessionOptions
 
-    name = "ONNX Runtime"
-
-    def open_session(self, path: Path) -> Any:  # noqa: ANN401
-        """Load a graph."""
-        from onnxruntime import InferenceSession, SessionOptions
-
-        options = SessionOptions()
-        options.intra_op_num_threads = self.threads
-        return InferenceSession(path, options)
+    del precision
+    options = SessionOptions()
+    options.intra_op_num_threads = threads
+    return InferenceSession(path, options)
 
 
-@final
-class OpenVinoPeer(GraphPeer):
-    """The graphs in OpenVINO."""
+def open_openvino(path: Path, precision: str, threads: int) -> SimpleNamespace:
+    """Compile a graph in OpenVINO, with the interface of a session of ONNX Runtime."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # it would tell Intel of its use
+    from openvino import Core
 
-    name = "OpenVINO"
-    precisions = ("float32", "bfloat16", "int8")
+    hint = "bf16" if precision == "bfloat16" else "f32"
+    settings = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": hint}
+    compiled = Core().compile_model(path, "CPU", settings)
+    request = compiled.create_infer_request()
 
-    def open_session(self, path: Path) -> "_OpenVinoSession":
-        """Load a graph."""
-        sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # it would tell Intel of its use
-        from openvino import Core
-
-        hint = "bf16" if self.precision == "bfloat16" else "f32"
-        settings = {"INFERENCE_NUM_THREADS": self.threads, "INFERENCE_PRECISION_HINT": hint}
-        return _OpenVinoSession(Core().compile_model(path, "CPU", settings))
-
-
-class _OpenVinoSession:
-    """A compiled graph with the interface of a session of ONNX Runtime."""
-
-    def __init__(self, compiled: Any) -> None:  # noqa: ANN401 - a type of openvino
-        self._request = compiled.create_infer_request()
-        self._inputs, self._outputs = (
-            [self._describe(port) for port in ports] for ports in (compiled.inputs, compiled.outputs)
-        )
-
-    @staticmethod
-    def _describe(port: Any) -> SimpleNamespace:  # noqa: ANN401
+    def describe(port: Any) -> SimpleNamespace:  # noqa: ANN401 - a type of openvino
         shape = [None if size.is_dynamic else size.get_length() for size in port.get_partial_shape()]
         return SimpleNamespace(name=port.get_any_name(), shape=shape)
 
-    def get_inputs(self) -> list[SimpleNamespace]:
-        """Inputs that the graph reads."""
-        return self._inputs
+    inputs, outputs = list(map(describe, compiled.inputs)), list(map(describe, compiled.outputs))
 
-    def get_outputs(self) -> list[SimpleNamespace]:
-        """Outputs."""
-        return self._outputs
+    def run(names: list[str], given: dict[str, Any]) -> list[Any]:
+        found = request.infer({each.name: given[each.name] for each in inputs}, share_inputs=True)
+        return [found[name] for name in names]
 
-    def run(self, names: list[str], inputs: dict[str, Any]) -> list[Any]:
-        """Run the graph; outputs in the order of the names."""
-        outputs = self._request.infer({given.name: inputs[given.name] for given in self._inputs}, share_inputs=True)
-        return [outputs[name] for name in names]
+    return SimpleNamespace(get_inputs=lambda: inputs, get_outputs=lambda: outputs, run=run)
+
+
+RUNTIMES: Mapping[str, tuple[tuple[str, ...], Callable[[Path, str, int], Any]]] = {
+    "ONNX Runtime": (("float32", "int8"), open_onnxruntime),
+    "OpenVINO": (("float32", "bfloat16", "int8"), open_openvino),
+}
+"""Precisions of a runtime of graphs, and the function that loads one by its path, precision and threads."""
 
 
 def library_versions() -> dict[str, str]:

@@ -17,12 +17,11 @@ import torch
 from sumpool.bench.config import BenchConfig, Workload
 from sumpool.bench.measures import Work
 from sumpool.bench.peers import (
+    RUNTIMES,
     Build,
     CTranslate2Peer,
     FastestPeer,
     GraphPeer,
-    OnnxRuntimePeer,
-    OpenVinoPeer,
     PeerProcess,
     TransformersPeer,
     bart,
@@ -266,15 +265,15 @@ def test_writes_as_many_tokens_as_asked_for(monkeypatch: pytest.MonkeyPatch, kin
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("runtime", [OnnxRuntimePeer, OpenVinoPeer])
-def test_graphs_write_what_our_model_writes(runtime: type[GraphPeer]) -> None:
+@pytest.mark.parametrize("runtime", RUNTIMES)
+def test_graphs_write_what_our_model_writes(runtime: str) -> None:
     with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # a signal ends a process that has loaded OpenVINO
         alone.submit(assert_graphs_write_what_our_model_writes, runtime).result()
 
 
-def assert_graphs_write_what_our_model_writes(runtime: type[GraphPeer]) -> None:
+def assert_graphs_write_what_our_model_writes(runtime: str) -> None:
     documents = Documents.random(2, 20, 1, WIDE)
-    exact, *rounded = (runtime(LONG, WIDE, precision, 1) for precision in runtime.precisions)
+    exact, *rounded = (GraphPeer(runtime, LONG, WIDE, precision, 1) for precision in RUNTIMES[runtime][0])
     subject = Subject(exact.config, WIDE)
     expected = subject.model.eval().start(subject.encode(documents), 1).cross_cache[-1]["key"]
     assert torch.allclose(exact.encode(documents).cross_cache[-1]["key"], expected, atol=1e-4)
