@@ -84,30 +84,17 @@ class Browser:
 
 
 @pytest.fixture(scope="session")
-def start_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], Browser]]:
-    """Start a browser with an empty profile."""
+def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A browser with an empty profile, for all tests of pages."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="browser tests need selenium: make browser-test")
     service = pytest.importorskip("selenium.webdriver.chrome.service")
     if not (CHROMIUM and DRIVER):
         pytest.skip("browser tests need chromium and chromedriver: apt-get install chromium chromium-driver")
-    drivers = []
-
-    def start() -> Browser:
-        options = webdriver.ChromeOptions()
-        options.binary_location = CHROMIUM
-        for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-            options.add_argument(flag)
-        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-        driver = webdriver.Chrome(options=options, service=service.Service(DRIVER))
-        drivers.append((driver, driver.service))
-        return Browser(driver, tmp_path_factory.mktemp("pages"))
-
-    yield start
-    for driver, _ in drivers:
-        driver.quit()
-
-
-@pytest.fixture(scope="session")
-def browser(start_browser: Callable[[], Browser]) -> Browser:
-    """A browser for all tests of pages."""
-    return start_browser()
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=service.Service(DRIVER))
+    yield Browser(driver, tmp_path_factory.mktemp("pages"))
+    driver.quit()

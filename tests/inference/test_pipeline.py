@@ -68,11 +68,6 @@ def test_a_loaded_model_gives_the_same_summaries(run: Path) -> None:
     assert [summary.text for summary in summarize(DOCUMENTS, run, overrides=["summarize.fast=true"])] == expected
 
 
-def test_folders_without_a_ranker_rank_by_rules(run_folder: Path) -> None:
-    (summary,) = open_fast(run_folder, "summarize.length=40w").summarize(DOCUMENTS[:1])
-    assert 36 <= len(summary.text.split()) <= 44
-
-
 def test_lengths_are_those_of_the_settings() -> None:
     for length, expected in (
         ("auto", None),
@@ -121,13 +116,6 @@ def test_damaged_files_are_refused(run: Path) -> None:
                 spoil(run / name)
                 with pytest.raises(CheckpointError, match=name):
                     open_fast(run)
-
-
-def test_a_folder_of_a_version_that_learnt_abbreviations_loads(run: Path) -> None:
-    with restored(run):
-        (run / "sentences.json").write_text('{"abbreviations": []}')
-        relist(run, "sentences.json")
-        assert open_fast(run)
 
 
 def test_hostile_files_that_the_manifest_lists_are_refused(run: Path) -> None:
