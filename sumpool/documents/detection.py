@@ -215,20 +215,23 @@ def _text_format(text: str, content: bytes) -> str:
         return "mdoc" if _MDOC.search(text) else "man"
     if is_mail(start):
         return "mail"
-    if start.startswith("WEBVTT") or is_subtitles(start):
+    first, _, rest = start.partition("\n")  # a cue may have its number above its times
+    times = rest.split("\n", 1)[0] if first.strip().isdigit() else first
+    if start.startswith("WEBVTT") or _LRC.match(start) or CUE.match(times):
         return "subtitles"
     if _RFC.search(text[:4096]) and _RFC_PAGE.search(text):
         return "rfc"
-    return _markup(text)
-
-
-def is_subtitles(text: str) -> bool:
-    """Return whether a text begins with the times of a cue, behind its number at most, or with those of lyrics."""
-    if _LRC.match(text):
-        return True
-    first, _, rest = text.partition("\n")
-    line = rest.split("\n", 1)[0] if first.strip().isdigit() else first
-    return bool(CUE.match(line))
+    rst = len(_RST.findall(text)) + len(_RST_TITLE.findall(text))
+    markdown = len(_MARKDOWN.findall(text))
+    if rst >= 3 and rst > markdown and _RST.search(text):
+        return "rst"
+    if _WIKI_HEADING.search(text) and len(_WIKI.findall(text)) >= max(2, markdown):
+        return "mediawiki"
+    if markdown >= 3 and _MARKDOWN_STRONG.search(text):
+        return "markdown"
+    headings = _MARKDOWN_HEADING.findall(text)
+    is_headed = len(headings) > 1 and any(headings)
+    return "markdown" if is_headed or _FRONT_MATTER.match(text) else "text"
 
 
 def is_mail(text: str) -> bool:
@@ -244,21 +247,6 @@ def is_mail(text: str) -> bool:
             return False
     is_web_archive = names >= {"mime-version", "content-type"}
     return is_web_archive or (len(names) >= 3 and bool(names & {"from", "received", "return-path"}))
-
-
-def _markup(text: str) -> str:
-    """Return "markdown", "rst", "mediawiki" or "text", by counting marks."""
-    rst = len(_RST.findall(text)) + len(_RST_TITLE.findall(text))
-    markdown = len(_MARKDOWN.findall(text))
-    if rst >= 3 and rst > markdown and _RST.search(text):
-        return "rst"
-    if _WIKI_HEADING.search(text) and len(_WIKI.findall(text)) >= max(2, markdown):
-        return "mediawiki"
-    if markdown >= 3 and _MARKDOWN_STRONG.search(text):
-        return "markdown"
-    headings = _MARKDOWN_HEADING.findall(text)
-    is_headed = len(headings) > 1 and any(headings)
-    return "markdown" if is_headed or _FRONT_MATTER.match(text) else "text"
 
 
 def _json_kind(text: str, content: bytes) -> str:

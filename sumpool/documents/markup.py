@@ -102,13 +102,7 @@ def parse_markup(markup: str) -> HtmlElement:
         return top  # nothing that is an element
     if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
         raise ValueError("must nest its elements at most 2,048 levels deep, got more; convert it to text")
-    if root is not None:
-        _copy(etree.iterwalk(root, events=("start", "end")), top)
-    return top
-
-
-def _copy(events: "Iterable[tuple[str, _Node]]", top: HtmlElement) -> None:
-    """Append the elements of a walk through a tree of lxml."""
+    events: Iterable[tuple[str, _Node]] = () if root is None else etree.iterwalk(root, events=("start", "end"))
     stack = [top]
     for event, node in events:
         if event == "start":
@@ -126,6 +120,7 @@ def _copy(events: "Iterable[tuple[str, _Node]]", top: HtmlElement) -> None:
             parent.linked += element.size if element.tag == "a" and "href" in element.attributes else element.linked
             if node.tail:
                 parent.append(node.tail)
+    return top
 
 
 _HIDING_STYLE = re.compile(r"display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)|font-size\s*:\s*0(?![.\d])", re.I)
@@ -318,13 +313,6 @@ def _is_marker(link: HtmlElement) -> bool:
     )
 
 
-def _is_reference(element: HtmlElement, before: str) -> bool:
-    """Return whether raised text is the mark of a footnote: a link to it, or behind a sentence or a word."""
-    text = element.text()
-    links = any(child.tag == "a" and "href" in child.attributes for child in element.descendants())
-    return bool(_MARKER.fullmatch(text)) and (links or text.strip() in _SIGNS or bool(_MARKED.search(before)))
-
-
 def _is_navigation(text: str, linked: int, size: int, links: int) -> bool:
     """Return whether a line is links to other pages, such as "Previous | Contents | Next"."""
     if not links or linked < _NAVIGATION_SHARE * size or len(text.split()) > _MAX_NAVIGATION_WORDS:
@@ -390,7 +378,10 @@ class HtmlBlocks:
             else:
                 self._texts.append("\n")
         elif tag in ("pre", "listing", "xmp"):
-            self._code(element, context)
+            self._flush(context)
+            lines = [line.rstrip() for line in _raw_text(element, self.parts).expandtabs().split("\n")]
+            if text := "\n".join(lines).lstrip("\n").rstrip():
+                self.blocks.append(TextBlock(text, "code", line=element.line))
         elif tag == "table":
             self._flush(context)
             self._rows(element, context)
@@ -405,8 +396,11 @@ class HtmlBlocks:
         if target.startswith("#") and (_is_marker(element) or _PERMALINK.fullmatch(element.text())):
             return
         before = "".join(self._texts[-2:])[-4:] if element.tag in ("sup", "sub") else ""
-        if element.tag == "sup" and _is_reference(element, before):
-            return
+        if element.tag == "sup" and _MARKER.fullmatch(element.text()):
+            # The mark of a footnote: a link to it, or behind a sentence or a word.
+            links = any(child.tag == "a" and "href" in child.attributes for child in element.descendants())
+            if links or element.text().strip() in _SIGNS or _MARKED.search(before):
+                return
         if element.tag == "sub" and self._texts[-3:-2] == ["^"] and self._texts[-1].strip() in ("/", "\u2044"):
             self._texts[-3] = " "  # a fraction behind a number
         elif before[-1:].isdecimal() and _EXPONENT.fullmatch(element.text().strip()):
@@ -424,13 +418,6 @@ class HtmlBlocks:
             self._links += 1
         if element.tag == "q":
             self._texts.append("\u201d")
-
-    def _code(self, element: HtmlElement, context: _Context) -> None:
-        self._flush(context)
-        lines = [line.rstrip() for line in _raw_text(element, self.parts).expandtabs().split("\n")]
-        text = "\n".join(lines).lstrip("\n").rstrip()
-        if text:
-            self.blocks.append(TextBlock(text, "code", line=element.line))
 
     def _rows(self, table: HtmlElement, context: _Context) -> None:
         """Read the rows and captions of a table; those of tables inside it are in its cells."""

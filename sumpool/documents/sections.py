@@ -104,25 +104,17 @@ def mark_contents(blocks: Sequence[TextBlock]) -> tuple[TextBlock, ...]:
     marked: list[TextBlock] = []
     entries: set[str] | None = None
     for block in blocks:
-        name = _entry_name(block.text[-_MAX_ENTRY:])
+        end = block.text[-_MAX_ENTRY:]
+        name = _ENTRY_NUMBER.sub("", end).strip(" .:-").lower()
+        is_long = len(block.text) >= _MIN_PROSE and block.text[-1] in ".!?:"
         if name in _CONTENTS and block.kind in ("heading", "paragraph", "list_item"):
             entries = set()
-        elif entries is not None and _ends_contents(block, name, entries):
+        elif block.kind == "paragraph" and (is_long or block.text[-1:] == "\u3002"):  # which ends no entry
+            entries = entries if PAGE_REFERENCE.search(end) else None
+        elif block.kind == "code" or (block.kind == "heading" and entries and name in entries):
             entries = None
         if entries is not None:
             entries.add(name)
-        is_entry = entries is not None or (block.kind != "code" and PAGE_REFERENCE.search(block.text[-_MAX_ENTRY:]))
+        is_entry = entries is not None or (block.kind != "code" and PAGE_REFERENCE.search(end))
         marked.append(replace(block, kind="notice", level=0) if is_entry else block)
     return tuple(marked)
-
-
-def _ends_contents(block: TextBlock, name: str, entries: set[str]) -> bool:
-    is_long = len(block.text) >= _MIN_PROSE and block.text[-1] in ".!?:"
-    if block.kind == "paragraph" and (is_long or block.text[-1:] == "\u3002"):  # no entry has a Chinese full stop
-        return not PAGE_REFERENCE.search(block.text[-_MAX_ENTRY:])
-    return block.kind == "code" or (block.kind == "heading" and name in entries)
-
-
-def _entry_name(text: str) -> str:
-    """Return a heading or an entry of a table of contents without numbers, in lower case."""
-    return _ENTRY_NUMBER.sub("", text).strip(" .:-").lower()

@@ -72,11 +72,6 @@ def locate_sentences(text: str, sentences: Iterable[str]) -> list[tuple[int, int
         Start and end of each sentence in the text; None for one that is not found.
     """
     sentences = list(sentences)
-    return _locate_words(text, sentences) or _locate_characters(text, sentences)
-
-
-def _locate_words(text: str, sentences: Sequence[str]) -> list[tuple[int, int] | None]:
-    """Locate sentences of whole words, all there are in the text; empty if one has others."""
     spans: list[tuple[int, int] | None] = []
     words, word_spans = text.split(), [word.span() for word in _WORD.finditer(text)]
     position = 0
@@ -84,7 +79,7 @@ def _locate_words(text: str, sentences: Sequence[str]) -> list[tuple[int, int] |
         expected = sentence.split()
         end = position + len(expected)
         if not expected or words[position:end] != expected:
-            return []
+            return _locate_characters(text, sentences)
         spans.append((word_spans[position][0], word_spans[end - 1][1]))
         position = end
     return spans

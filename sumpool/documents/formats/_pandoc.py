@@ -85,7 +85,17 @@ def simplify_man(text: str) -> str:
     """Return a page with the macros man in which the rows of tables, links and conditions are lines of text."""
     text = _BARE_LINK.sub(r"\1\2", _CONTINUED.sub(" ", _GLUED.sub("", text)))
     lines = _chosen(iter(text.split("\n")))
-    return "\n".join(line for first in lines for line in _simple(first, lines))
+    simple: list[str] = []
+    for line in lines:
+        if line.startswith(".TS"):
+            simple += _table(lines)
+        elif line[:3] in _SKIPPED:
+            end = _SKIPPED[line[:3]]
+            next((skipped for skipped in lines if skipped.startswith(end)), None)
+        else:
+            link = _LINK.match(line)
+            simple.append((link["text"] or link["target"]) + (link["end"] or "") if link else line)
+    return "\n".join(simple)
 
 
 def _chosen(lines: Iterator[str]) -> Iterator[str]:
@@ -117,18 +127,6 @@ def _chosen(lines: Iterator[str]) -> Iterator[str]:
 
 def _opened_braces(line: str) -> int:
     return line.count("\\{") - line.count("\\}")
-
-
-def _simple(line: str, rest: Iterator[str]) -> Iterator[str]:
-    """Yield the lines that stand for a line, and for the table that it begins."""
-    link = _LINK.match(line)
-    if line.startswith(".TS"):
-        yield from _table(rest)
-    elif line[:3] in _SKIPPED:
-        end = _SKIPPED[line[:3]]
-        next((line for line in rest if line.startswith(end)), None)
-    else:
-        yield (link["text"] or link["target"]) + (link["end"] or "") if link else line
 
 
 def _table(lines: Iterator[str]) -> Iterator[str]:
@@ -239,7 +237,11 @@ class PandocFormat:
             try:
                 if self.is_embedded or not part:
                     raise ValueError("must be a part of the document itself, got one of another or none")
-                embedded = _embedded(part, options)
+                kind = detect_format(part)
+                if kind not in _EMBEDDED:
+                    raise ValueError(f"must be HTML, a text or a Word document, got {kind}")
+                reader = PandocFormat(kind, is_embedded=True) if kind in PANDOC else load_format(kind)
+                embedded = reader.parse(part, options)
             except ValueError as error:
                 notes.append(f"an embedded document left out, which {error}")
                 return ()
@@ -268,16 +270,6 @@ class PandocFormat:
         if not title and not _NO_TITLE.fullmatch(property_title):
             title = property_title
         return ParsedDocument(blocks, title or opening_heading(blocks), tuple(notes))
-
-
-def _embedded(content: bytes, options: ReadOptions) -> ParsedDocument:
-    """Read a document that is part of another."""
-    kind = detect_format(content)
-    if kind not in _EMBEDDED:
-        raise ValueError(f"must be HTML, a text or a Word document, got {kind}")
-    if kind in PANDOC:
-        return PandocFormat(kind, is_embedded=True).parse(content, options)
-    return load_format(kind).parse(content, options)
 
 
 def _run(name: str, content: bytes) -> str:
@@ -350,7 +342,12 @@ def _blocks(body: HtmlElement) -> Iterator[TextBlock]:
         elif "abstract-title" in names:  # which pandoc adds
             element.children.clear()
     parts = PageParts(max(body.size, 1), site=False)
-    for page, group in _pages(body):
+    pages: list[tuple[int | None, HtmlElement]] = [(None, HtmlElement("body"))]  # slides or sheets
+    for child in body.children:
+        if not isinstance(child, str) and (start := _PAGE.fullmatch(child.attributes.get("id", ""))):
+            pages.append((int(start[1]), HtmlElement("body")))
+        pages[-1][1].append(child)
+    for page, group in pages:
         code: list[str] = []
         for block in (*map(unmarked, HtmlBlocks(parts).read(group)), _END):
             if block.kind == "code":
@@ -361,15 +358,3 @@ def _blocks(body: HtmlElement) -> Iterator[TextBlock]:
                 code = []
             if block.text not in (f"Slide {page}", f"Sheet{page}"):  # which have no title
                 yield replace(block, text=_NO_TEXT.sub("", block.text).strip(), line=None, page=page)
-
-
-def _pages(body: HtmlElement) -> Iterator[tuple[int | None, HtmlElement]]:
-    """Yield the slides or sheets of a page with their numbers; None outside of them."""
-    page, group = None, HtmlElement("body")
-    for child in body.children:
-        start = None if isinstance(child, str) else _PAGE.fullmatch(child.attributes.get("id", ""))
-        if start:
-            yield page, group
-            page, group = int(start[1]), HtmlElement("body")
-        group.append(child)
-    yield page, group

@@ -7,8 +7,6 @@ from typing import Final
 from unicodedata import normalize
 from urllib.parse import unquote
 
-from lxml.etree import _Element
-
 from sumpool.documents.decoding import decode_page
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
 from sumpool.documents.markup import HtmlBlocks, HtmlElement, PageParts, parse_markup
@@ -130,7 +128,11 @@ def _read_package(archive: DocumentArchive) -> _Book:
         if name == "title" and not book.title:
             book.title = " ".join("".join(str(text) for text in element.itertext()).split())
         elif name == "item":
-            _read_item(element, book, items)
+            part = book.part(element.get("href", ""))
+            if element.get("media-type", "") in _PAGE_TYPES:
+                items[element.get("id", "")] = part
+            if "nav" in element.get("properties", "").split():
+                book.kinds.setdefault(part, set()).add("toc")
         elif name == "itemref" and element.get("linear", "yes") != "no" and element.get("idref") in items:
             book.pages.append(items[element.get("idref", "")])
         elif name == "reference":
@@ -139,15 +141,6 @@ def _read_package(archive: DocumentArchive) -> _Book:
     if not book.pages:
         raise ValueError(f"must be an EPUB book, got a package without chapters in {path}")
     return book
-
-
-def _read_item(element: _Element, book: _Book, items: dict[str, str]) -> None:
-    """Read an entry of the manifest."""
-    part = book.part(element.get("href", ""))
-    if element.get("media-type", "") in _PAGE_TYPES:
-        items[element.get("id", "")] = part
-    if "nav" in element.get("properties", "").split():
-        book.kinds.setdefault(part, set()).add("toc")
 
 
 def _spelling(name: str) -> str:

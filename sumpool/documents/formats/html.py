@@ -92,19 +92,20 @@ _PHRASE: Final = 3
 
 def declares_article(page: HtmlElement) -> bool:
     """Return whether a page says that it is an article, in its metadata or by the program that made it."""
-    elements = list(page.descendants())
-    return any(map(_declares, elements)) and not any(_MANUAL.search(_generator(element)) for element in elements)
-
-
-def _declares(element: HtmlElement) -> bool:
-    attributes = element.attributes
-    if "itemtype" in attributes and _SCHEMA.fullmatch(attributes["itemtype"].rpartition("/")[2]):
-        return True
-    if element.tag == "script" and attributes.get("type", "").lower() == "application/ld+json":
-        return any(_SCHEMA.fullmatch(name) for name in _JSON_TYPE.findall(element.text()))
-    name, content = attributes.get("property", "").lower(), attributes.get("content", "").lower()
-    is_article = name.startswith("article:") or (name == "og:type" and content.startswith(("article", "blog")))
-    return element.tag == "meta" and (is_article or bool(_GENERATOR.match(_generator(element))))
+    declares = False
+    for element in page.descendants():
+        attributes = element.attributes
+        if _MANUAL.search(_generator(element)):
+            return False
+        if "itemtype" in attributes and _SCHEMA.fullmatch(attributes["itemtype"].rpartition("/")[2]):
+            declares = True
+        elif element.tag == "script" and attributes.get("type", "").lower() == "application/ld+json":
+            declares = declares or any(_SCHEMA.fullmatch(name) for name in _JSON_TYPE.findall(element.text()))
+        elif element.tag == "meta":
+            name, content = attributes.get("property", "").lower(), attributes.get("content", "").lower()
+            is_article = name.startswith("article:") or (name == "og:type" and content.startswith(("article", "blog")))
+            declares = declares or is_article or bool(_GENERATOR.match(_generator(element)))
+    return declares
 
 
 def _generator(element: HtmlElement) -> str:

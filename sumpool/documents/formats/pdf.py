@@ -84,22 +84,21 @@ def _open(content: bytes, password: str) -> Iterator[Handle]:
     pdfium.FPDF_InitLibrary()
     document = pdfium.FPDF_LoadMemDocument64(content, len(content), password.encode() or None)
     if not document:
-        raise ValueError(_open_error(pdfium.FPDF_GetLastError(), content, password))
+        code = pdfium.FPDF_GetLastError()
+        if code == pdfium.FPDF_ERR_PASSWORD and password:
+            raise ValueError("must be a PDF file with the password of --password, got one with another")
+        if code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
+            raise ValueError("must be open to everyone, got an encrypted PDF file; give its password by --password")
+        if b"%PDF-" not in content[:1024]:
+            start = f"a file that starts with {content[:8]!r}" if content else "an empty file"
+            raise ValueError(f"must be a PDF file, got {start}")
+        raise ValueError(
+            f"must be a complete PDF file, got {len(content):,} bytes that PDFium cannot open; get the file again"
+        )
     try:
         yield document
     finally:
         pdfium.FPDF_CloseDocument(document)
-
-
-def _open_error(code: int, content: bytes, password: str) -> str:
-    if code == pdfium.FPDF_ERR_PASSWORD and password:
-        return "must be a PDF file with the password of --password, got one with another"
-    if code in (pdfium.FPDF_ERR_PASSWORD, pdfium.FPDF_ERR_SECURITY):
-        return "must be open to everyone, got an encrypted PDF file; give its password by --password"
-    if b"%PDF-" not in content[:1024]:
-        start = f"a file that starts with {content[:8]!r}" if content else "an empty file"
-        return f"must be a PDF file, got {start}"
-    return f"must be a complete PDF file, got {len(content):,} bytes that PDFium cannot open; get the file again"
 
 
 def _read_lines(document: Handle) -> tuple[list[PrintedLine], list[str]]:

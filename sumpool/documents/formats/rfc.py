@@ -234,6 +234,11 @@ def _text_blocks(blocks: list[RfcBlock], title: str) -> Iterator[TextBlock]:
     for index, block in enumerate(blocks):
         text = unwrap(block.lines)
         is_abstract = block.part == "dropped" and block.section == "abstract"
+        line = block.lines[0]
+        is_numbered = bool(SECTION_NUMBER.match(line)) and not _LETTER.match(line) and indentation(line) <= 3
+        is_title = len(block.lines) == 1 and indentation(line) == 0 and line[0].isupper()
+        is_short = len(block.lines) <= 2 and len(line) <= _MAX_HEADING and any(map(str.isalpha, line))
+        is_heading = is_short and (is_numbered or is_title)
         if text == title or (is_abstract and _section_name(block.lines) == "abstract"):
             yield TextBlock(text, "heading", 1, line=block.number)
         elif index in headings:
@@ -244,7 +249,7 @@ def _text_blocks(blocks: list[RfcBlock], title: str) -> Iterator[TextBlock]:
             yield TextBlock(text, "notice", line=block.number)
         elif block.part != "prose" and CAPTION.match(text):
             yield TextBlock(text, "caption", line=block.number)
-        elif block.part != "prose" and _is_heading_line(block):
+        elif block.part != "prose" and is_heading:
             yield TextBlock(text, "heading", _level(block.lines[0]), line=block.number)
         elif block.part == "drawing" or (block.part != "prose" and (len(block.lines) > 1 or is_drawing(block.lines))):
             indent = min(map(indentation, block.lines))
@@ -252,15 +257,6 @@ def _text_blocks(blocks: list[RfcBlock], title: str) -> Iterator[TextBlock]:
         else:
             mark = list_mark(text)
             yield TextBlock(text[mark:], "list_item" if mark else "paragraph", 1 if mark else 0, line=block.number)
-
-
-def _is_heading_line(block: RfcBlock) -> bool:
-    """Return whether a block is a heading: numbered, or one line without indentation."""
-    line = block.lines[0]
-    if len(block.lines) > 2 or len(line) > _MAX_HEADING or not any(character.isalpha() for character in line):
-        return False
-    numbered = bool(SECTION_NUMBER.match(line)) and not _LETTER.match(line) and indentation(line) <= 3
-    return numbered or (len(block.lines) == 1 and indentation(line) == 0 and line[0].isupper())
 
 
 def _level(line: str) -> int:

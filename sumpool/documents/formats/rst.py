@@ -194,7 +194,10 @@ class _Walk:
         elif isinstance(node, nodes.row):
             yield TextBlock(join_cells(map(self._texts, node.children)), "table_row", line=self._line)
         elif isinstance(node, nodes.field):
-            yield from self._field(node, depth, level)
+            is_front = depth <= 1 and node.parent.parent.tagname in ("document", "section")
+            name, body = node.children  # of which those above the first section describe the document
+            text = f"{self._text(name)}: {self._texts(body)}".rstrip()
+            yield TextBlock(text, *(("notice", 0) if is_front else ("list_item", level + 1)), line=self._line)
         elif isinstance(node, (nodes.term, nodes.option_group)):
             yield self._text_block(node, "list_item", level + 1)
         elif isinstance(node, (nodes.caption, nodes.legend)):
@@ -202,15 +205,11 @@ class _Walk:
         elif isinstance(node, nodes.TextElement):
             yield self._text_block(node, kind, level)
         else:
-            yield from self._inside(node, depth, kind, level)
-
-    def _inside(self, node: nodes.Element, depth: int, kind: TextBlockKind, level: int) -> Iterator[TextBlock]:
-        """Yield the blocks inside a section, a list or another group."""
-        if isinstance(node, nodes.section):
-            depth += 1
-        elif isinstance(node, (nodes.bullet_list, nodes.enumerated_list)):
-            kind, level = "list_item", level + 1
-        yield from self.blocks(node, depth, kind, level)
+            if isinstance(node, nodes.section):
+                depth += 1
+            elif isinstance(node, (nodes.bullet_list, nodes.enumerated_list)):
+                kind, level = "list_item", level + 1
+            yield from self.blocks(node, depth, kind, level)
 
     def _title(self, node: nodes.Element, depth: int) -> TextBlock:
         if isinstance(node.parent, nodes.table):
@@ -219,19 +218,6 @@ class _Walk:
             return self._text_block(node, "heading", depth + 1)
         self._line -= 1  # of the text, which docutils counts below it
         return self._text_block(node, "heading", depth)
-
-    def _field(self, node: nodes.Element, depth: int, level: int) -> Iterator[TextBlock]:
-        """Yield a field; those above the first section describe the document."""
-        kind: TextBlockKind = (
-            "notice" if depth <= 1 and node.parent.parent.tagname in ("document", "section") else "list_item"
-        )
-        name, body = node.children
-        yield TextBlock(
-            f"{self._text(name)}: {self._texts(body)}".rstrip(),
-            kind,
-            (level + 1) * (kind == "list_item"),
-            line=self._line,
-        )
 
     def _text_block(self, node: nodes.Element, kind: TextBlockKind, level: int) -> TextBlock:
         return TextBlock(self._text(node), kind, level, line=self._line)
