@@ -2,35 +2,27 @@
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from sumpool.core.pooling._base import Keep, Pooled, Pooler, PoolerConfig
+from sumpool.core.pooling._base import Keep, Pooler, PoolerConfig
 from sumpool.settings import config_class, kinds
 from tests.core.batches import make_tokens
+from tests.core.test_families import SETTINGS
 
 FAMILY = "sumpool.core.pooling"
 KINDS = kinds(FAMILY)
 WITH_KEEP = [kind for kind in KINDS if "keep" in config_class(FAMILY, kind).model_fields]
-CASES: dict[str, list[dict[str, object]]] = {
-    "halving": [{}, {"sort": "once"}, {"sort": "never"}, {"inference": "hard"}, {"peak": {"kind": "plain"}}],
-    "hard": [{}, {"gradient": "none"}],
-    "iterative": [{}, {"sharpness": 100}],
-    "funnel": [
-        {"combine": combine, "window": window, "stride": stride}
-        for combine in ("mean", "max")
-        for window, stride in ((4, 4), (1, 3), (5, 2))
-    ],
-    "segments": [
-        {"boundaries": {"kind": boundaries}, "combine": combine}
-        for boundaries in ("fixed", "whitespace", "sentence")  # learned boundaries have their own contract test
-        for combine in ("mean", "last")
-    ],
-}
-"""Settings under test by kind, beside `keep`; defaults for kinds without an entry."""
-ALL = [(kind, case) for kind in KINDS for case in CASES.get(kind, [{}])]
+ALL = [
+    (kind, case)
+    for kind in KINDS
+    for case in [{}, *SETTINGS.get(f"pooling/{kind}", [])]
+    if case.get("boundaries", {}).get("kind") not in ("gumbel", "unigram", "entropy", "random", "none")
+]
+"""Kinds and their settings beside `keep`, without boundaries that depend on states or draws."""
 every_case = pytest.mark.parametrize(("kind", "case"), ALL)
 every_case_with_keep = pytest.mark.parametrize(
     ("kind", "case"), [(kind, case) for kind, case in ALL if kind in WITH_KEEP]
@@ -39,18 +31,11 @@ LINEAR = [(kind, case) for kind, case in ALL if case.get("combine") != "max" and
 NAMES = ("positions", "sentences", "words", "ids", "origin")
 
 
-def build(kind: str, keep: Keep, case: dict[str, object]) -> Pooler:
+def build(kind: str, keep: Keep, case: dict[str, Any]) -> Pooler:
     settings = {**case, "keep": keep} if kind in WITH_KEEP else case
     config = config_class(FAMILY, kind).model_validate(settings)
     assert isinstance(config, PoolerConfig)
     return config.build(nn.Embedding(50, 16)).double().eval()
-
-
-def mixture_matrix(pooled: Pooled, length: int) -> Tensor:
-    """Mixture as a matrix (batch, keep, length)."""
-    mixture = pooled.mixture()
-    zeros = mixture.weights.new_zeros(*mixture.mask.shape, length)
-    return zeros.scatter_add(2, mixture.members, mixture.weights)
 
 
 def keeps_of(kind: str, *keeps: Keep) -> tuple[Keep, ...]:
@@ -59,7 +44,7 @@ def keeps_of(kind: str, *keeps: Keep) -> tuple[Keep, ...]:
 
 
 @every_case
-def test_any_length_and_keep(kind: str, case: dict[str, object]) -> None:
+def test_any_length_and_keep(kind: str, case: dict[str, Any]) -> None:
     for length, keep in product((1, 37, 64, 1000), keeps_of(kind, 24, 1, 5, 999, 0.25)):
         pooled = build(kind, keep, case)(make_tokens(length)).tokens
         if kind in WITH_KEEP:
@@ -75,7 +60,7 @@ def test_any_length_and_keep(kind: str, case: dict[str, object]) -> None:
 
 
 @every_case
-def test_mixture_reproduces_the_pooled_vectors(kind: str, case: dict[str, object]) -> None:
+def test_mixture_reproduces_the_pooled_vectors(kind: str, case: dict[str, Any]) -> None:
     tokens = make_tokens(1, 37, 0, 320, 24)
     for keep in keeps_of(kind, 1, 24, 400, 0.25):
         pooled = build(kind, keep, case)(tokens)
@@ -84,7 +69,7 @@ def test_mixture_reproduces_the_pooled_vectors(kind: str, case: dict[str, object
         assert (mixture.weights >= 0).all()
         torch.testing.assert_close(mixture.weights.sum(2), output.mask.double(), atol=1e-12, rtol=0)
         assert not mixture.weights[~output.mask].any()
-        matrix = mixture_matrix(pooled, 320)
+        matrix = mixture.matrix(320)
         assert not matrix.masked_select(~tokens.mask[:, None]).any()
         if (kind, case) in LINEAR:
             assert (matrix.gather(2, output.origin[..., None])[output.mask] > 0).all()
@@ -93,7 +78,7 @@ def test_mixture_reproduces_the_pooled_vectors(kind: str, case: dict[str, object
 
 
 @every_case_with_keep
-def test_short_documents_pass_unchanged(kind: str, case: dict[str, object]) -> None:
+def test_short_documents_pass_unchanged(kind: str, case: dict[str, Any]) -> None:
     pooler = build(kind, 20, case)
     short = make_tokens(20, 11)
     pooled = pooler(short).tokens
@@ -104,7 +89,7 @@ def test_short_documents_pass_unchanged(kind: str, case: dict[str, object]) -> N
 
 
 @every_case
-def test_the_host_knows_the_pooled_lengths(kind: str, case: dict[str, object]) -> None:
+def test_the_host_knows_the_pooled_lengths(kind: str, case: dict[str, Any]) -> None:
     lengths = [50, 37, 10, 3, 1, 0]
     for keep in keeps_of(kind, 10, 0.3):
         pooled = build(kind, keep, case)(make_tokens(*lengths).with_lengths(lengths)).tokens
@@ -114,7 +99,7 @@ def test_the_host_knows_the_pooled_lengths(kind: str, case: dict[str, object]) -
 
 
 @every_case
-def test_phrases_are_pooled(kind: str, case: dict[str, object]) -> None:
+def test_phrases_are_pooled(kind: str, case: dict[str, Any]) -> None:
     tokens = make_tokens(50, 37)
     pooled = build(kind, 10, case)(replace(tokens, phrases=tokens.positions // 3)).tokens
     assert pooled.phrases is not None
@@ -123,7 +108,7 @@ def test_phrases_are_pooled(kind: str, case: dict[str, object]) -> None:
 
 @every_case
 def test_half_precision_pools_finite_vectors_with_finite_gradients(
-    kind: str, case: dict[str, object], half_precision: torch.dtype
+    kind: str, case: dict[str, Any], half_precision: torch.dtype
 ) -> None:
     pooler = build(kind, 10, case).train().to(half_precision)
     tokens = make_tokens(40, 13, 0, dtype=half_precision)
