@@ -172,24 +172,14 @@ _NOTES = (
 
 
 @dataclass(frozen=True)
-class PlannedRun:
-    """A row with a seed; the recipe has the seed, the number of updates, and the data that all rows share."""
-
-    row: str
-    recipe: Recipe
-    folder: Path
-    parameters: int
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Metrics of one run, or why it failed.
+class SweepRun:
+    """A row with a seed, and its metrics when it has been tried.
 
     Attributes:
         row: Name of the row.
-        seed: Seed of the run.
+        recipe: Its recipe with the seed, the number of updates, and the data that all rows share.
+        folder: Run folder.
         parameters: Number of parameters of the model.
-        steps: Updates.
         failure: Why it failed; empty if it finished.
         scores: For each document, F1 from 0 to 1 of every ROUGE; of a classifier, whether its label is correct, 0 or 1.
         loss: Validation loss of the weights that were scored, nats per token.
@@ -198,9 +188,9 @@ class Outcome:
     """
 
     row: str
-    seed: int
+    recipe: Recipe
+    folder: Path
     parameters: int
-    steps: int
     failure: str = ""
     scores: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     loss: float = math.nan
@@ -209,52 +199,46 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class SweepRow:
-    """Result of one row; lists have an entry per seed that finished.
-
-    Attributes:
-        name: Name of the row.
-        parameters: Number of parameters of the model.
-        failures: Why seeds failed, by seed.
-        seeds: Seeds that finished.
-        steps: Updates of each seed.
-        scores: By title, the mean over the seeds with its 95 % interval over documents.
-        scores_by_seed: By title, the means over documents.
-        validation_loss: Nats per token, of the weights that were scored.
-        tokens_per_second: Source tokens per second, median over all updates; None if no seed finished.
-        peak_memory: Bytes of an update beside weights and moments; None if unknown.
-    """
-
-    name: str
-    parameters: int
-    failures: dict[int, str]
-    seeds: list[int] = field(default_factory=list)
-    steps: list[int] = field(default_factory=list)
-    scores: dict[str, Estimate] = field(default_factory=dict)
-    scores_by_seed: dict[str, list[float]] = field(default_factory=dict)
-    validation_loss: list[float] = field(default_factory=list)
-    tokens_per_second: float | None = None
-    peak_memory: int | None = None
-
-
-@dataclass(frozen=True)
 class SweepTable:
     """The result of a sweep.
 
     Attributes:
-        systems: Result of each row that was tried.
+        runs: Runs that were tried, by the name of their row; those that failed have no scores.
+        scores: By row and title, the mean over the seeds that finished with its 95 % interval over documents, from 0 to
+            1, and the means of each seed over documents.
         differences: Pairs of rows with the same seeds: names, difference of the first score with its 95 % interval
             over seeds and documents, and p-value (see `compare_all`).
         notes: Notes on reading the table.
     """
 
-    systems: tuple[SweepRow, ...]
-    differences: tuple[tuple[str, str, Estimate, float], ...]
-    notes: tuple[str, ...]
+    runs: Mapping[str, Sequence[SweepRun]]
+    scores: Mapping[str, Mapping[str, tuple[Estimate, Sequence[float]]]]
+    differences: Sequence[tuple[str, str, Estimate, float]]
+    notes: Sequence[str]
 
     def to_json(self) -> str:
         """Render the table as JSON, with unrounded values."""
-        return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
+        runs = [
+            {
+                "row": name,
+                "seed": run.recipe.seed,
+                "parameters": run.parameters,
+                "steps": run.recipe.train.steps,
+                "failure": run.failure,
+                "validation_loss": None if run.failure else run.loss,
+                "tokens_per_second": None if run.failure else median(run.tokens_per_second),
+                "peak_memory": run.peak_memory,
+            }
+            for name, of_row in self.runs.items()
+            for run in of_row
+        ]
+        scores = {
+            name: {title: {**asdict(mean), "by_seed": by_seed} for title, (mean, by_seed) in of_row.items()}
+            for name, of_row in self.scores.items()
+        }
+        differences = [(*pair, asdict(difference), p_value) for *pair, difference, p_value in self.differences]
+        table = {"runs": runs, "scores": scores, "differences": differences, "notes": self.notes}
+        return json.dumps(table, ensure_ascii=False, indent=2) + "\n"
 
     def to_markdown(self) -> str:
         """Render the table and its notes as Markdown."""
@@ -265,10 +249,32 @@ class SweepTable:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Return column titles and cells, with scores times 100."""
-        scores = next((list(system.scores) for system in self.systems if system.seeds), [])
-        measures = ["validation loss", "tokens/s", "peak MiB", "not separated from", "remarks"]
-        titles = ["row", "parameters", *scores, *measures]
-        return titles, [_cells(system, self.differences, len(titles)) for system in self.systems]
+        titles = next((list(scores) for scores in self.scores.values() if scores), [])
+        rows = []
+        for name, runs in self.runs.items():
+            failures: dict[str, list[str]] = {}
+            for run in runs:
+                if run.failure:
+                    failures.setdefault(run.failure, []).append(str(run.recipe.seed))
+            remarks = "; ".join(f"failed with seed {', '.join(seeds)}: {why}" for why, seeds in failures.items())
+            finished = [run for run in runs if not run.failure]
+            measures = ["-"] * (len(titles) + 4)
+            if finished:
+                memory = max((run.peak_memory for run in finished if run.peak_memory is not None), default=None)
+                compared = any(name in pair[:2] for pair in self.differences)
+                measures = [
+                    f"{_spread([100 * mean for mean in by_seed], 1)} [{100 * score.low:.1f}, {100 * score.high:.1f}]"
+                    for score, by_seed in self.scores[name].values()
+                ]
+                measures += [
+                    _spread([run.loss for run in finished], 3),
+                    f"{median(speed for run in finished for speed in run.tokens_per_second):,.0f}",
+                    "-" if memory is None else f"{memory / 2**20:,.0f}",
+                    ", ".join(not_separated(name, self.differences)) if compared else "-",
+                ]
+            rows.append([name, f"{runs[0].parameters:,}", *measures, remarks])
+        measured = ["validation loss", "tokens/s", "peak MiB", "not separated from", "remarks"]
+        return ["row", "parameters", *titles, *measured], rows
 
 
 def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = no_op, check: Check = no_op) -> SweepTable:
@@ -300,18 +306,18 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = no_o
         with disk_errors(folder):
             claim_sweep(folder)
         # 2. Train and evaluate one run after the other, and write the table after each.
-        outcomes: list[Outcome] = []
+        tried: list[SweepRun] = []
         for number, run in enumerate(runs):
             report(Progress("sweep", number, len(runs), note=f"{run.recipe.name}: run {number + 1} of {len(runs)}"))
-            outcomes.append(_attempt(run, settings.split, report, check))
-            if outcomes[-1].failure:
-                report(Progress("sweep", note=f"{run.recipe.name} failed: {outcomes[-1].failure}"))
-            documents = max(len(outcome.scores) for outcome in outcomes)
+            tried.append(_attempt(run, settings.split, report, check))
+            if tried[-1].failure:
+                report(Progress("sweep", note=f"{run.recipe.name} failed: {tried[-1].failure}"))
+            documents = max(len(run.scores) for run in tried)
             budget = (
                 f"every run reads {settings.source_tokens:,} source tokens, padding not counted; seeds "
                 f"{', '.join(map(str, settings.seeds))}; {documents:,} documents of {settings.split} are scored"
             )
-            table = tabulate(outcomes, loaded.rows[0].evaluate.resamples, (budget, *_NOTES))
+            table = tabulate(tried, loaded.rows[0].evaluate.resamples, (budget, *_NOTES))
             with disk_errors(folder):
                 save_tables(folder, table.to_markdown(), table.to_json())
         report(Progress("sweep", len(runs), len(runs)))
@@ -320,7 +326,7 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = no_o
 
 def forecast(
     loaded: LoadedSweep, *, report: Report = no_op, check: Check = no_op
-) -> list[tuple[PlannedRun, DryRun | None, str]]:
+) -> list[tuple[SweepRun, DryRun | None, str]]:
     """Measure an update of every row with its first seed; no run folder is made.
 
     Returns:
@@ -343,7 +349,7 @@ def forecast(
     return [(run, *measured[run.row]) for run in runs]
 
 
-def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -> list[PlannedRun]:
+def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -> list[SweepRun]:
     """Prepare the data unless that is done, check every row against it and the machine, and count its updates.
 
     Raises:
@@ -378,16 +384,15 @@ def plan_runs(loaded: LoadedSweep, folder: Path, report: Report, check: Check) -
                 "data": row.data.model_copy(update={"prepared": prepared}),
                 "train": settings.model_copy(update={"steps": steps}),
             }
-            runs.append(PlannedRun(row.name, row.model_copy(update=changes), folder / name, parameters))
+            runs.append(SweepRun(row.name, row.model_copy(update=changes), folder / name, parameters))
     if problems:
         raise RecipeError("\n  - ".join([f"{len(problems)} rows cannot be trained", *problems]))
     return runs
 
 
-def _attempt(run: PlannedRun, split: Split, report: Report, check: Check) -> Outcome:
+def _attempt(run: SweepRun, split: Split, report: Report, check: Check) -> SweepRun:
     """Train and evaluate one run; an error of this run alone becomes its reason to fail."""
     recipe, folder, path = run.recipe, run.folder, evaluation_folder(run.folder, split) / SCORES
-    outcome = Outcome(run.row, recipe.seed, run.parameters, recipe.train.steps)
     try:
         train(recipe, folder, report=report, check=check)  # does nothing for a finished run
         if not (folder / DRY_RUN).exists():
@@ -406,14 +411,14 @@ def _attempt(run: PlannedRun, split: Split, report: Report, check: Check) -> Out
             scores = {id: tuple(values[name].f1 for name in _ROUGE) for id, values in rouge.items()}
         updates = [record for record in Journal(folder / JOURNAL).read() if record["kind"] == "step"]
         return replace(
-            outcome,
+            run,
             scores=scores,
             loss=Manifest.read(folder).facts["validation_loss"],
             tokens_per_second=[record["tokens_per_second"] for record in updates],
             peak_memory=read_json(folder / DRY_RUN, CheckpointError, "delete it")["peak_memory"],
         )
     except Exception as error:
-        return replace(outcome, failure=_failure(error))
+        return replace(run, failure=_failure(error))
 
 
 def _failure(error: Exception) -> str:
@@ -433,68 +438,31 @@ def read_correct(path: Path) -> dict[str, float]:
     return {row["id"]: float(row["label"] == row["predicted"]) for row in rows}
 
 
-def tabulate(outcomes: Sequence[Outcome], resamples: int, notes: Sequence[str] = ()) -> SweepTable:
-    """Aggregate the outcomes of all runs so far to a table, with `resamples` of the bootstrap for an interval."""
-    rows: dict[str, list[Outcome]] = {}
-    for outcome in outcomes:
-        rows.setdefault(outcome.row, []).append(outcome)
-    systems = []
-    of_rows: dict[str, dict[int, list[float]]] = {}  # the first scores of each row by seed, (documents,)
+def tabulate(runs: Sequence[SweepRun], resamples: int, notes: Sequence[str] = ()) -> SweepTable:
+    """Aggregate all runs so far to a table, with `resamples` of the bootstrap for an interval."""
+    rows: dict[str, list[SweepRun]] = {}
+    for run in runs:
+        rows.setdefault(run.row, []).append(run)
+    scores: dict[str, dict[str, tuple[Estimate, Sequence[float]]]] = {name: {} for name in rows}
+    first_scores: dict[str, dict[int, list[float]]] = {}  # of each row by seed, (documents,)
     for name, of_row in rows.items():
-        failures = {outcome.seed: outcome.failure for outcome in of_row if outcome.failure}
-        runs = [outcome for outcome in of_row if not outcome.failure]
-        if not runs:
-            systems.append(SweepRow(name, of_row[0].parameters, failures))
+        finished = [run for run in of_row if not run.failure]
+        if not finished:
             continue
-        scores = np.array([[run.scores[document] for document in runs[0].scores] for run in runs])
-        of_rows[name] = {run.seed: [run.scores[document][0] for document in sorted(run.scores)] for run in runs}
-        means, by_seed = scores.mean(axis=0), scores.mean(axis=1)  # (documents, n), (seeds, n)
-        titles = [*(_ROUGE if scores.shape[-1] == len(_ROUGE) else _ACCURACY).values()]
-        row = SweepRow(
-            name,
-            of_row[0].parameters,
-            failures,
-            seeds=[run.seed for run in runs],
-            steps=[run.steps for run in runs],
-            scores=dict(zip(titles, estimate(means, resamples, SEED), strict=True)),
-            scores_by_seed={title: by_seed[:, number].tolist() for number, title in enumerate(titles)},
-            validation_loss=[run.loss for run in runs],
-            tokens_per_second=median(speed for run in runs for speed in run.tokens_per_second),
-            peak_memory=max((run.peak_memory for run in runs if run.peak_memory is not None), default=None),
-        )
-        systems.append(row)
+        values = np.array([[run.scores[document] for document in finished[0].scores] for run in finished])
+        documents = sorted(finished[0].scores)
+        first_scores[name] = {run.recipe.seed: [run.scores[each][0] for each in documents] for run in finished}
+        titles = (_ROUGE if values.shape[-1] == len(_ROUGE) else _ACCURACY).values()
+        estimates = estimate(values.mean(axis=0), resamples, SEED)  # of (documents, n)
+        by_seed = values.mean(axis=1).T.tolist()  # (n, seeds)
+        scores[name] = dict(zip(titles, zip(estimates, by_seed, strict=True), strict=True))
     # Rows are compared that have finished with the seeds of the first such row.
-    seeds = next((sorted(by_seed) for by_seed in of_rows.values()), [])
-    compared = {name: by_seed for name, by_seed in of_rows.items() if sorted(by_seed) == seeds}
+    seeds = next((sorted(by_seed) for by_seed in first_scores.values()), [])
+    compared = {name: by_seed for name, by_seed in first_scores.items() if sorted(by_seed) == seeds}
     differences = compare_all(
         {name: np.concatenate([by_seed[seed] for seed in seeds]) for name, by_seed in compared.items()}
     )
-    return SweepTable(tuple(systems), tuple(differences), tuple(notes))
-
-
-def _cells(system: SweepRow, differences: Sequence[tuple[str, str, Estimate, float]], columns: int) -> list[str]:
-    remarks = []
-    for reason in dict.fromkeys(system.failures.values()):
-        seeds = ", ".join(str(seed) for seed, other in system.failures.items() if other == reason)
-        remarks.append(f"failed with seed {seeds}: {reason}")
-    start = [system.name, f"{system.parameters:,}"]
-    if not system.seeds:
-        return [*start, *["-"] * (columns - 3), "; ".join(remarks)]
-    compared = any(system.name in pair[:2] for pair in differences)
-    memory = system.peak_memory
-    return [
-        *start,
-        *(
-            f"{_spread([100 * mean for mean in system.scores_by_seed[name]], 1)} [{100 * score.low:.1f}, "
-            f"{100 * score.high:.1f}]"
-            for name, score in system.scores.items()
-        ),
-        _spread(system.validation_loss, 3),
-        f"{system.tokens_per_second:,.0f}",
-        "-" if memory is None else f"{memory / 2**20:,.0f}",
-        ", ".join(not_separated(system.name, differences)) if compared else "-",
-        "; ".join(remarks),
-    ]
+    return SweepTable(rows, scores, differences, tuple(notes))
 
 
 def _spread(values: Sequence[float], digits: int) -> str:

@@ -62,9 +62,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("number", range(len(COMBINATIONS)), ids=map(str, COMBINATIONS))
 def test_variants_are_used_by_every_command(number: int, folder: Path) -> None:
     model = f"runs/all/m{number}-seed1"
-    row: dict[str, Any] = json.loads((folder / "runs/all/table.json").read_text())["systems"][number]
-    assert (row["name"], row["failures"]) == (f"m{number}", {})
-    assert row["scores"], "it must have been evaluated"
+    table: dict[str, Any] = json.loads((folder / "runs/all/table.json").read_text())
+    assert (table["runs"][number]["row"], table["runs"][number]["failure"]) == (f"m{number}", "")
+    assert table["scores"][f"m{number}"], "it must have been evaluated"
     assert (folder / model / "metrics.jsonl").read_text().count('"kind": "step"') == 2
     words = ("summarize", "--model", model, "doc.txt", "--mode", "extractive", "--json")
     summary = json.loads(run(folder, *words).stdout)  # selected by samples, as a greedy summary may have no word

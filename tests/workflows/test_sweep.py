@@ -89,20 +89,21 @@ def whole(corner: Path) -> tuple[Path, SweepTable]:
 
 def test_every_row_and_seed_is_trained_scored_and_tabulated(trained: Path, whole: tuple[Path, SweepTable]) -> None:
     folder, table = whole
-    assert [system.name for system in table.systems] == ["blockwise", "halving"]
-    blockwise, halving = table.systems
-    assert halving.parameters == blockwise.parameters + 17  # the scorer of 16 features
-    for system in table.systems:
-        assert system.seeds == [1, 2]
-        assert all(0 <= score.low <= score.mean <= score.high <= 1 for score in system.scores.values())
-        for name, score in system.scores.items():
-            assert score.mean == pytest.approx(sum(system.scores_by_seed[name]) / 2)
-        assert len(system.validation_loss) == 2
-        assert system.tokens_per_second
+    assert [(name, [run.recipe.seed for run in runs]) for name, runs in table.runs.items()] == [
+        ("blockwise", [1, 2]),
+        ("halving", [1, 2]),
+    ]
+    blockwise, halving = table.runs.values()
+    assert halving[0].parameters == blockwise[0].parameters + 17  # the scorer of 16 features
+    for name, runs in table.runs.items():
+        assert all(run.loss > 0 and run.tokens_per_second for run in runs)
+        for score, by_seed in table.scores[name].values():
+            assert 0 <= score.low <= score.mean <= score.high <= 1
+            assert score.mean == pytest.approx(sum(by_seed) / 2)
     lines = (folder / "table.md").read_text().splitlines()
     assert [line.split(" | ")[0] for line in lines[:4]] == ["| row", "| ---", "| blockwise", "| halving"]
     assert {line.count(" | ") for line in lines[:4]} == {10}
-    assert table_of(folder)["systems"][1]["name"] == "halving"
+    assert table_of(folder)["runs"][2]["row"] == "halving"
     recipe = load_recipe(folder / "halving-seed2")
     assert (recipe.name, recipe.seed, recipe.data.prepared) == ("halving-seed2", 2, trained / "prepared")
 
@@ -134,7 +135,7 @@ def test_a_stopped_sweep_goes_on_and_repeats_nothing(
 
     with pytest.raises(Interrupted, match="SIGINT"):
         sweep(sweep_with(), tmp_path / "toy", report=Ears(third_update_of_the_third_run))
-    assert [system["name"] for system in table_of(tmp_path / "toy")["systems"]] == ["blockwise"]
+    assert {run["row"] for run in table_of(tmp_path / "toy")["runs"]} == {"blockwise"}
     finished = tmp_path / "toy" / "blockwise-seed1"
     before = {path: path.stat().st_mtime_ns for path in finished.iterdir() if path.is_file() and path.name != ".lock"}
     ears = Ears()
@@ -145,10 +146,9 @@ def test_a_stopped_sweep_goes_on_and_repeats_nothing(
     assert {path: path.stat().st_mtime_ns for path in before} == before
     folder, expected = whole
     assert weights_of(tmp_path / "toy") == weights_of(folder)
-    for name in ("validation_loss", "scores_by_seed"):
-        assert [getattr(system, name) for system in table.systems] == [
-            getattr(system, name) for system in expected.systems
-        ]
+    assert table.scores == expected.scores
+    losses = [[run.loss for runs in each.runs.values() for run in runs] for each in (table, expected)]
+    assert losses[0] == losses[1]
 
 
 def test_a_row_that_fails_is_a_line_and_is_tried_again(
@@ -163,15 +163,16 @@ def test_a_row_that_fails_is_a_line_and_is_tried_again(
 
     monkeypatch.setattr(workflow, "train", overflow)
     ears, loaded = Ears(), sweep_with("source_tokens=1")
-    blockwise, halving = sweep(loaded, tmp_path / "toy", report=ears).systems
-    assert (blockwise.seeds, halving.seeds) == ([2], [])
-    assert halving.failures == {1: "memory ran out", 2: "memory ran out"}
+    blockwise, halving = sweep(loaded, tmp_path / "toy", report=ears).runs.values()
+    assert [bool(run.failure) for run in blockwise] == [True, False]
+    assert [run.failure for run in halving] == ["memory ran out", "memory ran out"]
     assert "blockwise-seed1 failed: loss and gradient of step 4 must be finite, got loss nan" in ears.notes
     written = (tmp_path / "toy" / "table.md").read_text()
     assert "| failed with seed 1: loss and gradient of step 4" in written
     assert "| - | failed with seed 1, 2: memory ran out |" in written
     monkeypatch.undo()
-    assert [system.seeds for system in sweep(loaded, tmp_path / "toy").systems] == [[1, 2], [1, 2]]
+    again = sweep(loaded, tmp_path / "toy").runs.values()
+    assert [[run.failure for run in runs] for runs in again] == [["", ""], ["", ""]]
 
 
 def test_other_ways_of_writing_are_scored_anew(tmp_path: Path, sweep_with: Callable[..., LoadedSweep]) -> None:
