@@ -274,7 +274,7 @@ def _warn_of_arguments(names: Sequence[str], options: ReadOptions, report: Repor
 
 def _join(documents: "Iterable[Document]", output: Screen) -> "tuple[list[Document], list[str]]":
     """Return the document of a digest, and the ids of those that it lacks as they could not be read."""
-    from sumpool.documents.joining import join_documents
+    from sumpool.documents.read import join_documents
 
     documents = list(documents)
     unread = [document for document in documents if not document.text.strip()]

@@ -666,7 +666,7 @@ def clean_body(text: str) -> str:
     drawings, tables and hex dumps are left out.
     """
     from sumpool.documents.formats.rfc import classify_blocks  # of those who prepare RFCs alone
-    from sumpool.documents.text_lines import unwrap
+    from sumpool.documents.formats.text import unwrap
 
     return "\n\n".join(unwrap(block.lines) for block in classify_blocks(text) if block.part == "prose")
 
@@ -676,7 +676,7 @@ def clean_abstract(text: str) -> str:
 
     The result is empty if only boilerplate is given.
     """
-    from sumpool.documents.text_lines import unwrap
+    from sumpool.documents.formats.text import unwrap
 
     sentences = map(str.strip, SentenceSplitter().split(unwrap([_STAMP.sub(" ", text)])))
     return " ".join(sentence for sentence in sentences if not _BOILERPLATE.fullmatch(sentence))

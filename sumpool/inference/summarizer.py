@@ -125,7 +125,7 @@ class Summarizer:
         names = [documents] if isinstance(documents, str | Path) else documents
         if together:
             # Imported here, as few ask for a digest.
-            from sumpool.documents.joining import join_documents
+            from sumpool.documents.read import join_documents
 
             names = [join_documents(list(_read(names)))]
         results = list(self._results(names, length, mode, changes, evidence=evidence))

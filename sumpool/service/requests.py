@@ -24,8 +24,7 @@ from starlette.requests import ClientDisconnect
 
 from sumpool.documents.document import Document, ReadOptions
 from sumpool.documents.files import uncompressed_suffix
-from sumpool.documents.joining import join_documents
-from sumpool.documents.read import parse_documents
+from sumpool.documents.read import join_documents, parse_documents
 from sumpool.errors import RecipeError, ResourceError
 from sumpool.inference.summary import Summary
 from sumpool.io.bounded import parse_json

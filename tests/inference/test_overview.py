@@ -8,7 +8,7 @@ import pytest
 
 from sumpool import DataError, RecipeError, Summarizer
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
-from sumpool.documents.joining import join_documents
+from sumpool.documents.read import join_documents
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.rendering import Format, Rendering
 from sumpool.inference.run_files import RunFiles

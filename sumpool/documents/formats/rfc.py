@@ -13,8 +13,7 @@ from typing import Final, Literal
 
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock
-from sumpool.documents.sections import CAPTION, PAGE_REFERENCE
-from sumpool.documents.text_lines import (
+from sumpool.documents.formats.text import (
     has_columns,
     indentation,
     is_drawing,
@@ -24,6 +23,7 @@ from sumpool.documents.text_lines import (
     reads_as_prose,
     unwrap,
 )
+from sumpool.documents.sections import CAPTION, PAGE_REFERENCE
 from sumpool.text.sentences import list_mark
 
 Block = list[str]

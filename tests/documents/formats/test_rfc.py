@@ -5,7 +5,7 @@ from pathlib import Path
 from sumpool.data.sources import bundled_sample, clean_body
 from sumpool.documents.document import DEFAULT_OPTIONS
 from sumpool.documents.formats.rfc import classify_blocks, is_running_text, opens_dropped_section, parse
-from sumpool.documents.text_lines import reads_as_prose
+from sumpool.documents.formats.text import reads_as_prose
 from sumpool.text.sentences import list_mark
 
 SAMPLE = Path(__file__).parent / "samples/rfc.txt"

@@ -3,8 +3,7 @@ from itertools import pairwise
 import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS
-from sumpool.documents.formats.text import parse, text_blocks, text_spans
-from sumpool.documents.text_lines import numbered_lines
+from sumpool.documents.formats.text import numbered_lines, parse, text_blocks, text_spans
 
 PROSE = (
     "A paragraph of a text that goes on over the end of its line, because it\n"
@@ -49,18 +48,6 @@ def test_headings_are_recognised() -> None:
 def test_levels_follow_underlines() -> None:
     text = f"Title\n=====\n\n{PROSE}\n\nPart\n----\n\n{PROSE}\n\nOther\n=====\n\n{PROSE}\n"
     assert [level for kind, level, _ in blocks(text) if kind == "heading"] == [1, 2, 1]
-
-
-def test_stars_are_headings_where_the_mode_says_so() -> None:
-    text = "Birds NEWS -*- outline -*-\n\n* Birds 1.2\n** Fixed\n\nThe owl hoots.\n\n  * The crow.\n"
-    assert blocks(text) == [
-        ("heading", 1, "Birds NEWS"),
-        ("heading", 1, "Birds 1.2"),
-        ("heading", 2, "Fixed"),
-        ("paragraph", 0, "The owl hoots."),
-        ("list_item", 1, "The crow."),
-    ]
-    assert blocks(text.replace("outline", "text"))[1][0] == "list_item"
 
 
 def test_frames_are_no_text() -> None:
