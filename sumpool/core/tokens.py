@@ -23,7 +23,6 @@ class Tokens:
         sentences: (batch, length), sentence number of each state.
         words: (batch, length), word number of each state.
         ids: (batch, length), token id of the heaviest source token.
-        origin: (batch, length), index of the heaviest source token.
         phrases: (batch, length), phrase number of each state, the reference of learned boundaries; None without one.
         attention_received: Returns the attention that each token received in the previous layer, computed on call; None
             before the first layer, and after attentions other than vanilla and blockwise.
@@ -41,7 +40,6 @@ class Tokens:
     sentences: Tensor
     words: Tensor
     ids: Tensor
-    origin: Tensor
     phrases: Tensor | None = None
     attention_received: AttentionReceived | None = None
     first: Tensor | None = None
@@ -62,7 +60,7 @@ class Tokens:
     ) -> "Tokens":
         """Return the input of the encoder: every state is its own source token."""
         positions = torch.arange(states.size(1), device=states.device).expand(mask.shape)
-        return cls(states, mask, positions, sentences, words, ids, positions, phrases)
+        return cls(states, mask, positions, sentences, words, ids, phrases)
 
     @classmethod
     def of_states(cls, states: Tensor, mask: Tensor | None = None, positions: Tensor | None = None) -> "Tokens":
@@ -77,10 +75,10 @@ class Tokens:
     @classmethod
     def join(cls, parts: Sequence["Tokens"]) -> "Tokens":
         """Batch tokens of one length, without losses, metrics and what their layer computed of them."""
-        names = ("states", "mask", "positions", "sentences", "words", "ids", "origin")
+        names = ("states", "mask", "positions", "sentences", "words", "ids")
         states, *others = (torch.cat([getattr(part, name) for part in parts]) for name in names)
-        mask, positions, sentences, words, ids, origin = others
-        return cls(states, mask, positions, sentences, words, ids, origin).with_lengths()
+        mask, positions, sentences, words, ids = others
+        return cls(states, mask, positions, sentences, words, ids).with_lengths()
 
     @property
     def indices(self) -> Tensor:
@@ -98,7 +96,7 @@ class Tokens:
 
     def map_origins(self, function: Callable[[Tensor], Tensor]) -> "Tokens":
         """Apply a function to what is known of the source of each state: positions, sentences, ..., phrases."""
-        names = ("positions", "sentences", "words", "ids", "origin", "phrases")
+        names = ("positions", "sentences", "words", "ids", "phrases")
         values = {name: getattr(self, name) for name in names}
         changes: dict[str, Any] = {name: function(value) for name, value in values.items() if value is not None}
         return replace(self, **changes)

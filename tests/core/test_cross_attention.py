@@ -404,7 +404,7 @@ needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CU
 
 
 def to_gpu(tokens: Tokens) -> Tokens:
-    parts = ("states", "mask", "positions", "sentences", "words", "ids", "origin")
+    parts = ("states", "mask", "positions", "sentences", "words", "ids")
     return replace(tokens, **{name: getattr(tokens, name).cuda() for name in parts})
 
 

@@ -115,7 +115,7 @@ class Variant(nn.Module):
             case "pooling":
                 pooled = self.variant(replace(tokens, phrases=tokens.positions // 3)).tokens
                 self.losses = list(pooled.losses.values())
-                origins = self._rows(pooled.origin, pooled.mask)
+                origins = self._rows(pooled.positions, pooled.mask)
                 assert all(torch.equal(part, part.sort().values) for part in origins)
                 return self._rows(pooled.states, pooled.mask)
             case "selection":

@@ -63,7 +63,7 @@ def test_restore_adds_to_every_token_the_state_it_was_pooled_into() -> None:
             expected = encoded.source.states[document, token] + encoded.tokens.states[document, index]
             torch.testing.assert_close(restored.states[document, token], expected)
     assert torch.equal(restored.mask, documents[1])
-    assert torch.equal(restored.origin, torch.arange(64).expand(3, -1))
+    assert torch.equal(restored.positions, torch.arange(64).expand(3, -1))
 
 
 def test_states_that_are_members_of_no_sum_are_restored_as_zero() -> None:
@@ -159,7 +159,7 @@ def assert_same_output(actual: Memory, expected: Memory) -> None:
         mask = theirs.mask
         assert torch.equal(ours.mask, mask)
         torch.testing.assert_close(ours.states[mask], theirs.states[mask], atol=1e-12, rtol=0)
-        for name in ("positions", "sentences", "words", "ids", "origin"):
+        for name in ("positions", "sentences", "words", "ids"):
             assert torch.equal(getattr(ours, name)[mask], getattr(theirs, name)[mask]), name
     torch.testing.assert_close(actual.tokens.losses, expected.tokens.losses, atol=1e-12, rtol=0)
     torch.testing.assert_close(actual.tokens.metrics, expected.tokens.metrics, atol=1e-12, rtol=0)

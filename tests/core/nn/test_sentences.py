@@ -66,7 +66,7 @@ def test_sentences_of_a_pooled_memory_have_a_state(kind: str) -> None:
     check(sentences, pooled)
     assert sentences.mask[0].sum() < len(tokens.sentences[0].unique())  # some have none left
     # A pooled vector belongs to the sentence of its heaviest source token.
-    of_source = tokens.sentences.gather(1, pooled.origin.masked_fill(~pooled.mask, 0))
+    of_source = tokens.sentences.gather(1, pooled.positions.masked_fill(~pooled.mask, 0))
     assert torch.equal(of_source[pooled.mask], pooled.sentences[pooled.mask])
 
 

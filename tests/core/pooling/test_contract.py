@@ -28,7 +28,7 @@ every_case_with_keep = pytest.mark.parametrize(
     ("kind", "case"), [(kind, case) for kind, case in ALL if kind in WITH_KEEP]
 )
 LINEAR = [(kind, case) for kind, case in ALL if case.get("combine") != "max" and kind != "distilling"]
-NAMES = ("positions", "sentences", "words", "ids", "origin")
+NAMES = ("positions", "sentences", "words", "ids")
 
 
 def build(kind: str, keep: Keep, case: dict[str, Any]) -> Pooler:
@@ -52,11 +52,10 @@ def test_any_length_and_keep(kind: str, case: dict[str, Any]) -> None:
             assert pooled.states.shape == (1, expected, 16), (length, keep)
         assert pooled.mask.all()
         assert pooled.states.isfinite().all()
-        assert (pooled.origin.diff() > 0).all(), (length, keep)
-        assert torch.equal(pooled.positions, pooled.origin)
-        assert torch.equal(pooled.sentences, pooled.origin // 5)
-        assert torch.equal(pooled.words, pooled.origin // 2)
-        assert torch.equal(pooled.ids, pooled.origin % 50)
+        assert (pooled.positions.diff() > 0).all(), (length, keep)
+        assert torch.equal(pooled.sentences, pooled.positions // 5)
+        assert torch.equal(pooled.words, pooled.positions // 2)
+        assert torch.equal(pooled.ids, pooled.positions % 50)
 
 
 @every_case
@@ -72,7 +71,7 @@ def test_mixture_reproduces_the_pooled_vectors(kind: str, case: dict[str, Any]) 
         matrix = mixture.matrix(320)
         assert not matrix.masked_select(~tokens.mask[:, None]).any()
         if (kind, case) in LINEAR:
-            assert (matrix.gather(2, output.origin[..., None])[output.mask] > 0).all()
+            assert (matrix.gather(2, output.positions[..., None])[output.mask] > 0).all()
             combined = mixture.combine(tokens.states)
             torch.testing.assert_close(combined[output.mask], output.states[output.mask], atol=1e-12, rtol=0)
 
@@ -103,7 +102,7 @@ def test_phrases_are_pooled(kind: str, case: dict[str, Any]) -> None:
     tokens = make_tokens(50, 37)
     pooled = build(kind, 10, case)(replace(tokens, phrases=tokens.positions // 3)).tokens
     assert pooled.phrases is not None
-    assert torch.equal(pooled.phrases[pooled.mask], pooled.origin[pooled.mask] // 3)
+    assert torch.equal(pooled.phrases[pooled.mask], pooled.positions[pooled.mask] // 3)
 
 
 @every_case

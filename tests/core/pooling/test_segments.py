@@ -77,7 +77,7 @@ def test_segments_become_means_or_last_vectors_with_the_position_of_the_last_tok
     result = pooler(tokens)
     pooled = result.tokens
     assert pooled.mask.tolist() == [[True, True, False], [True, True, True]]
-    assert pooled.origin[pooled.mask].tolist() == [1, 4, 0, 1, 2]
+    assert pooled.positions[pooled.mask].tolist() == [1, 4, 0, 1, 2]
     first = tokens.states[0, :2].mean(0) if combine == "mean" else tokens.states[0, 1]
     torch.testing.assert_close(pooled.states[0, 0], first)
     torch.testing.assert_close(pooled.states[1], tokens.states[1, :3])

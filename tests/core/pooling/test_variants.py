@@ -65,7 +65,7 @@ def test_equals_convolution_and_max_pooling(length: int) -> None:
         count = int(pooled.mask[number].sum())
         assert count == -(-real // 2)
         torch.testing.assert_close(pooled.states[number, :count], expected, atol=1e-12, rtol=0)
-        origin = pooled.origin[number, :count]
+        origin = pooled.positions[number, :count]
         assert torch.equal(origin // 2, torch.arange(count))
         assert (origin < real).all()
 
@@ -89,7 +89,7 @@ def test_equals_window_by_window(window: int, stride: int, combine: Literal["mea
 
 def test_a_mean_has_the_position_of_the_middle_token() -> None:
     pooled = FunnelPoolerConfig().build(nn.Embedding(9, 16))(make_tokens(11, 4)).tokens
-    assert pooled.origin[pooled.mask].tolist() == [1, 5, 9, 1]
+    assert pooled.positions[pooled.mask].tolist() == [1, 5, 9, 1]
 
 
 def test_a_maximum_has_the_position_of_the_token_with_most_features() -> None:
@@ -99,7 +99,7 @@ def test_a_maximum_has_the_position_of_the_token_with_most_features() -> None:
     states[0, 1, 10:] = 1
     states[0, 5] = 1
     pooled = FunnelPoolerConfig(combine="max").build(nn.Embedding(9, 16))(tokens.with_states(states))
-    assert pooled.tokens.origin.tolist() == [[2, 5]]
+    assert pooled.tokens.positions.tolist() == [[2, 5]]
     assert pooled.mixture().weights.tolist() == [[[0, 0.375, 0.625, 0], [0, 1, 0, 0]]]
 
 
@@ -126,9 +126,9 @@ def test_the_best_vectors_are_kept_unchanged() -> None:
         scores = pooler.scorer(tokens)[number, :length]
         best = scores.topk(7).indices.sort().values
         assert torch.equal(pooled.tokens.states[number], tokens.states[number, best])
-        assert torch.equal(pooled.tokens.origin[number], best)
+        assert torch.equal(pooled.tokens.positions[number], best)
     mixture = pooled.mixture()
-    assert torch.equal(mixture.members[..., 0], pooled.tokens.origin)
+    assert torch.equal(mixture.members[..., 0], pooled.tokens.positions)
     assert (mixture.weights == 1).all()
 
 
@@ -157,7 +157,7 @@ def test_scores_of_zero_and_one_are_allowed() -> None:
     pooler.scorer = ConstantScorer(0, 1, 0, 1, 0, 0).float()
     pooled = pooler(tokens).tokens
     pooled.states.sum().backward()
-    assert pooled.origin.tolist() == [[0, 1, 3]]
+    assert pooled.positions.tolist() == [[0, 1, 3]]
     assert torch.equal(pooled.states, tokens.states[:, [0, 1, 3]])
     assert isinstance(pooler.scorer, ConstantScorer)
     assert pooler.scorer.scores.grad is not None
@@ -225,7 +225,7 @@ def test_outputs_have_the_position_of_their_heaviest_vector() -> None:
     pooled = pooler(tokens).tokens
     scores = pooler.scorer(tokens)
     ranked = scores[0].argsort(descending=True)[:12]
-    assert torch.equal(pooled.origin[0], ranked.sort().values)
+    assert torch.equal(pooled.positions[0], ranked.sort().values)
     rows = naive(tokens.states[0], scores[0], 12, 5)[ranked.argsort()]
     torch.testing.assert_close(pooled.states[0], rows)
     assert torch.equal(pooled.states[1, :9], tokens.states[1, :9])
