@@ -1,6 +1,6 @@
 """`sumpool study lra`: attentions trained on a task of the Long Range Arena, in a table with the columns of the papers.
 
-<folder>/<task>/data/                          rows and their statistics
+<folder>/<task>/data/                          rows
 <folder>/<task>/<attention>-seed<n>/           run folders, which a second call continues with
 <folder>/<task>/processor_seconds.json         processor time of the training of each run
 <folder>/<task>/results.json
@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.results import BenchReport, Result, Row, Table, text_table
+from sumpool.bench.results import BenchReport, Result, Row, Table
 from sumpool.errors import RecipeError
 from sumpool.evaluation.scores import SCORES
 from sumpool.evaluation.statistics import Estimate, Floats, compare_all, not_separated
@@ -63,7 +63,7 @@ ROWS: Mapping[str, Mapping[str, Any]] = {
 """Settings of a row that differ from the defaults of its attention, which its name begins with."""
 _FEATURES = 128
 """Features from which the released Informer computes its factor."""
-_TASKS = ("text", "listops", "retrieval", "pathfinder32", "image")
+_TASKS = ("text", "listops", "retrieval", "pathfinder", "image")
 PUBLISHED: Mapping[str, Mapping[str, tuple[float, ...]]] = {
     "skeinformer": {
         "vanilla": (59.44, 38.17, 79.35, 72.35, 37.58),
@@ -123,7 +123,7 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
         config = config.model_copy(update={"attentions": row_names()})
     folder = config.folder / config.task
     recipes = {name: [_recipe(config, name, seed, of_recipe) for seed in config.seeds] for name in config.attentions}
-    statistics = make_data(config, config.seeds[0], folder / "data", report, check)
+    counts = make_data(config, config.seeds[0], folder / "data", report, check)
     # 2. Train and evaluate each attention with each seed.
     rows, correct = [], dict[str, Floats]()
     for name, seeds in recipes.items():
@@ -142,7 +142,7 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
         correct[name] = np.array([value for run in labels for _, value in sorted(run.items())])
         cost = dry_run(recipes[name][0], report=report, check=check)
         costs = {"memory": cost.peak_memory, "parameters": cost.parameters}
-        rows.append(make_row(name, runs, published(config.task, name) | costs, config.memory * 2**30))
+        rows.append(make_row(name, runs, published(config.task, name) | costs))
     # 3. Write the table.
     first = recipes[config.attentions[0]][0]
     differences = compare_all(correct)
@@ -151,8 +151,9 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
         f"batches of {first.train.batch_tokens * first.train.accumulate:,} tokens, learning rate "
         f"{first.train.learning_rate:g}, {len(first.model.encoder)} layers of {first.model.dim} features"
     )
-    table = make_lra_table(config.task, rows, config.memory, [note])
-    result = Result({"attentions": rows}, [table, _statistics(statistics)], {"statistics": statistics})
+    sizes = "; ".join(f"{split}: {count:,} rows" for split, count in counts.items())
+    table = make_lra_table(config.task, rows, [note, sizes])
+    result = Result({"attentions": rows}, [table], {"rows": counts})
     return report_runs("lra", config.task, config, first, config.seeds[0], result, folder / "results.json")
 
 
@@ -221,18 +222,16 @@ def read_run(run: Path, seed: int, accuracy: Estimate) -> Row:
     return Row({**values, "seconds": seconds})
 
 
-def make_row(name: str, runs: Sequence[Row], known: Mapping[str, Any], memory: float) -> Row:
+def make_row(name: str, runs: Sequence[Row], known: Mapping[str, Any]) -> Row:
     """Return the row of the table for the runs of an attention, one per seed.
 
     Args:
         name: Its name.
         runs: Rows of `read_run`.
         known: Published accuracies, `memory` of the longest batch, bytes or None, and `parameters`.
-        memory: Bytes that the divided batches of an update must fit into.
     """
     accuracy = over_seeds([run["accuracy"] for run in runs])
     means = {label: fmean(run[label] for run in runs) for label in ("steps", "converged", "seconds")}
-    peak = known["memory"]
     values = {
         "attention": name,
         "accuracy": 100 * accuracy.mean,
@@ -241,33 +240,12 @@ def make_row(name: str, runs: Sequence[Row], known: Mapping[str, Any], memory: f
         "steps": round(means["steps"]),
         "converged": means["converged"] / 1000,
         "minutes": means["seconds"] * 1000 / 60,
-        # A batch is divided into a power of two of parts, so that each fits.
-        "accumulation": None if peak is None else 2 ** max(0, math.ceil(math.log2(peak / memory))),
         "runs": [{**run.values, "accuracy": vars(run["accuracy"])} for run in runs],
     }
     return Row({**values, **known})
 
 
-def make_lra_table(task: str, rows: Sequence[Row], memory: float, notes: Sequence[str]) -> Table:
+def make_lra_table(task: str, rows: Sequence[Row], notes: Sequence[str]) -> Table:
     """Lay out the rows, the best first."""
     ordered = sorted(rows, key=lambda row: -row["accuracy"])
-    return make_table("lra", ordered, {"task": task, "memory": memory}, notes=notes)
-
-
-def _statistics(statistics: Mapping[str, Any]) -> Table:
-    """Lay out the statistics of the training rows, generated beside published, and the rows of the other splits."""
-    train_rows = statistics["train"]
-    references = train_rows.get("published", {})
-    described = [
-        (name, _text(value), _text(references.get(name, "")))
-        for name, value in train_rows.items()
-        if name not in ("published", "rows")
-    ]
-    counts = {split: part["rows"] for split, part in statistics.items()}
-    return text_table("training rows", ("", "generated", "published"), [("rows", _text(counts), ""), *described])
-
-
-def _text(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {_text(part)}" for name, part in value.items())
-    return f"{value:.3g}" if isinstance(value, float) and value < 1000 else str(value)
+    return make_table("lra", ordered, {"task": task}, notes=notes)
