@@ -20,7 +20,7 @@ from sumpool.progress import Progress, Report, no_op
 from sumpool.special_tokens import UNK
 from sumpool.tasks.language_modeling.evaluate import load_language_model, segments_of
 from sumpool.tasks.language_modeling.measures import bits
-from sumpool.tasks.language_modeling.running_text import RunningText
+from sumpool.tasks.language_modeling.running_text import normalizer
 
 MOST_TOKENS = 512
 """Tokens of the document that are read."""
@@ -56,11 +56,8 @@ def study_segments(run: Path | None, document: str, path: Path | None, report: R
     read = next(iter(read_documents(document)))
     if read.error or not read.text.strip():
         raise DataError(read.error or f"{document} must have text, got none")
-    document_text, clean = read.text, loaded.recipe.data.clean
-    if clean:  # as the training text was
-        normalizer = RunningText(clean)
-        document_text = normalizer.add(document_text) + normalizer.finish()
-    ids = loaded.tokenizer.encode_batch([document_text])[0]
+    clean = loaded.recipe.data.clean
+    ids = loaded.tokenizer.encode_batch([normalizer(clean)(read.text) if clean else read.text])[0]
     if unknown := ids.count(UNK):
         report(Progress("segments", note=f"{unknown:,} characters of the document are not in the vocabulary"))
     row = torch.tensor([ids[: min(MOST_TOKENS, loaded.recipe.model.length)]], device=loaded.device)

@@ -129,5 +129,4 @@ def test_cc100(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def training_text(name: str) -> str:
     """Return the beginning of the training text of a run."""
     loaded = load_language_model(Path("runs") / name)
-    text = split_of(loaded, "train")
-    return b"".join(text.token_bytes[token] for token in text.ids[:300]).decode()
+    return b"".join(loaded.token_bytes[token] for token in split_of(loaded, "train")[:300]).decode()

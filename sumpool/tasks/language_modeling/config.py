@@ -13,11 +13,9 @@ from sumpool.tasks.language_modeling.running_text import RunningTextConfig
 from sumpool.tasks.language_modeling.sources import TextSourceConfig
 from sumpool.training.config import TrainConfig
 
-Vocabulary = Literal["characters", "bytes"]
-
 
 class LanguageModelConfig(Settings):
-    """Transformer over characters or bytes, whose middle layers may see one vector per segment.
+    """Transformer over characters, whose middle layers may see one vector per segment.
 
     The default is the published model without shortening, 12 layers of Transformer-XL attention. With `layers: [2, 8,
     2]` and one entry of `boundaries` the eight middle layers work on segments; each further pair of layers and entry
@@ -105,10 +103,8 @@ class TextDataConfig(PreparedDataConfig):
     """Fraction of a text without files per split that is used for validation, before that of test at its end."""
     test_share: float = Field(0.05, gt=0, le=0.5)
     """Fraction of such a text that is used for testing."""
-    vocabulary: Vocabulary = "characters"
-    """Tokens of the text: characters, or bytes of UTF-8."""
     vocabulary_size: int = Field(8000, ge=300, le=256_000)
-    """Most characters of a vocabulary of characters."""
+    """Most characters of the vocabulary."""
     vocabulary_from: Literal["train", "all"] = "train"
     """Text that the vocabulary is made from: that of training, or all, as in the released code of Nawrot et al. (2023).
     """
@@ -121,11 +117,8 @@ class TextDataConfig(PreparedDataConfig):
 
     def described(self) -> dict[str, Any]:
         """Return the settings that the prepared data depends on; the tokenizer is described by its content."""
-        source = self.source.model_dump(mode="json", exclude=None if self.source.kind == "wiki40b" else {"text"})
-        settings = self.model_dump(mode="json", exclude={"source", "tokenizer", "prepared", "verify"})
-        if self.clean and not self.clean.homoglyphs:
-            del settings["clean"]["homoglyphs"]  # absent, so that older fingerprints stay valid
-        return {"task": "language_modeling", "source": source, **settings}
+        settings = self.model_dump(mode="json", exclude={"tokenizer", "prepared", "verify"})
+        return {"task": "language_modeling", **settings}
 
 
 class TextEvaluationConfig(Settings):
@@ -156,7 +149,7 @@ class LanguageModelRecipe(BaseRecipe):
     """Complete configuration of a language model's run: `task: language_modeling`."""
 
     task: Literal["language_modeling"]
-    """What the model learns: the next character or byte of running text."""
+    """What the model learns: the next character of running text."""
     data: TextDataConfig
     """Source of the running text, and its preparation."""
     model: LanguageModelConfig = LanguageModelConfig()

@@ -1,6 +1,5 @@
 """`sumpool evaluate` for language models: a split of their text in, bits per character and segments out."""
 
-import codecs
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,7 +7,7 @@ from dataclasses import asdict, dataclass
 from hashlib import sha256
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,10 +37,6 @@ from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.tasks.language_modeling.stream import TextStream
 
 Ids = npt.NDArray[np.integer[Any]]
-
-_CONTINUATION: Final = range(0x80, 0xC0)
-"""Bytes that continue a character of UTF-8."""
-_WHITESPACE = b" \t\n\r\v\f"
 
 RELEASED_STREAMS, RELEASED_STEPS = 16, 500
 """Parallel streams and most windows of each in the released code: twice its training batch, and its cap."""
@@ -80,28 +75,15 @@ def load_language_model(folder: Path | None = None, overrides: Sequence[str] = (
     return LoadedLanguageModel(**vars(run), token_bytes=run.tokenizer.token_bytes())
 
 
-@dataclass(frozen=True)
-class EncodedText:
-    """Running text as ids.
-
-    Attributes:
-        ids: (tokens,).
-        token_bytes: UTF-8 bytes of every token of the vocabulary.
-    """
-
-    ids: Ids
-    token_bytes: Sequence[bytes]
-
-
-def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = no_op) -> EncodedText:
-    """Open the text of a split of a run's data, after verifying its files.
+def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = no_op) -> Ids:
+    """Open the ids (tokens,) of a split of a run's data, after verifying its files.
 
     Raises:
         DataError: If the prepared data is missing or damaged, or has ids that the vocabulary lacks.
     """
     prepared = prepared_data_of(loaded.folder, loaded.recipe, check)
     stream = TextStream.open(prepared, split, loaded.tokenizer.vocab_size)
-    return EncodedText(stream.read(0, len(stream))[0], loaded.token_bytes)
+    return stream.read(0, len(stream))[0]
 
 
 @torch.inference_mode()
@@ -111,14 +93,13 @@ def segments_of(loaded: LoadedLanguageModel, ids: Ids) -> tuple[str, ...]:
         return ()
     row = torch.from_numpy(np.asarray(ids).astype(np.int64))[None].to(loaded.device)
     ends = loaded.model.boundaries_of(row, torch.ones_like(row, dtype=torch.bool))[0].tolist()
-    decoder = codecs.getincrementaldecoder("utf-8")("replace")  # a boundary may divide a character of several bytes
-    segments, data = [], b""
+    segments, segment = [], ""
     for token, is_end in zip(ids.tolist(), ends, strict=True):
-        data += loaded.token_bytes[token]
+        segment += loaded.token_bytes[token].decode()
         if is_end:
-            segments.append(decoder.decode(data))
-            data = b""
-    return tuple(text for text in (*segments, decoder.decode(data, final=True)) if text)
+            segments.append(segment)
+            segment = ""
+    return tuple(filter(None, (*segments, segment)))
 
 
 @dataclass(frozen=True)
@@ -203,14 +184,14 @@ def _evaluate(
     """Score the windows of a split that have no scores yet, and write report and manifest."""
     config = loaded.recipe.evaluate
     text = split_of(loaded, split, check)
-    windows = windows_of(config, len(text.ids))[:limit]
+    windows = windows_of(config, len(text))[:limit]
     if not windows:
-        raise DataError(f"{split} of {loaded.folder} must hold two tokens or more, got {len(text.ids)}")
+        raise DataError(f"{split} of {loaded.folder} must hold two tokens or more, got {len(text)}")
     folder = results.folder or evaluation_folder(loaded.folder, split)
     model = Manifest.read(loaded.folder).files[MODEL].sha256 + loaded.recipe.model_dump_json(include={"model"})
     identity = {
         "model": sha256(model.encode()).hexdigest(),
-        "text": f"{split}, {sha256(text.ids.tobytes()).hexdigest()}",
+        "text": f"{split}, {sha256(text.tobytes()).hexdigest()}",
         "windows": f"{len(windows):,} of {config.window:,} tokens moved by {config.step:,}, {config.protocol}",
     }
     with locked_results(folder):
@@ -227,7 +208,7 @@ def _evaluate(
             (config.window, config.step),
             scored,
             config.resamples,
-            segments_of(loaded, text.ids[: config.sample]),
+            segments_of(loaded, text[: config.sample]),
         )
         finish_results(folder, result.to_json(), len(scored))
     return result, scored
@@ -308,7 +289,7 @@ def read_windows(folder: Path) -> list[ScoredWindow]:
 @torch.inference_mode()
 def score_text(
     model: LanguageModel,
-    text: EncodedText,
+    text: Ids,
     windows: Sequence[TextWindow],
     *,
     batch_tokens: int,
@@ -319,7 +300,7 @@ def score_text(
 
     Args:
         model: The model, on the device, in evaluation mode.
-        text: The text.
+        text: (tokens,).
         windows: The windows; neighbours of equal length are scored together.
         batch_tokens: Most tokens of a batch; a longer window is a batch of its own.
         device: Device of the model.
@@ -334,16 +315,14 @@ def score_text(
         for first in range(0, len(part), size):
             check()
             batch = part[first : first + size]
-            spans = np.stack([text.ids[window.start : window.end] for window in batch]).astype(np.int64)
+            spans = np.stack([text[window.start : window.end] for window in batch]).astype(np.int64)
             ids = torch.from_numpy(spans).to(device)
             read, target = ids[:, :-1], ids[:, 1:]
             mask = torch.ones_like(read, dtype=torch.bool)
             scores, _, _ = model(read, mask, torch.zeros_like(read), target)
             nats = -scores.log_prob[:, -tokens:].double().sum(1)
             boundaries = model.boundaries_of(read, mask).cpu().numpy()
-            for window, span, value, of_row in zip(batch, spans, nats.tolist(), boundaries, strict=True):
-                data = b"".join(text.token_bytes[token] for token in span[-tokens:].tolist())
-                characters, words = count_units(text.token_bytes[int(span[-tokens - 1])], data)
+            for window, value, of_row in zip(batch, nats.tolist(), boundaries, strict=True):
                 ends = np.flatnonzero(of_row)
                 # Of a segment that begins before the window, the part in the window counts, as the model reads it.
                 lengths = np.diff(ends, prepend=-1)[ends >= length - tokens]
@@ -351,21 +330,6 @@ def score_text(
                     start=window.start,
                     tokens=tokens,
                     nats=value,
-                    characters=characters,
-                    bytes=len(data),
-                    words=words,
                     boundaries=len(lengths),
                     lengths=dict(Counter(lengths.tolist())),
                 )
-
-
-def count_units(before: bytes, text: bytes) -> tuple[int, int]:
-    """Count the characters and the words that begin in a text, given what precedes it; words end at whitespace."""
-    characters = sum(byte not in _CONTINUATION for byte in text)
-    words = 0
-    in_word = bool(before) and before[-1] not in _WHITESPACE
-    for byte in text:
-        is_space = byte in _WHITESPACE
-        words += not (in_word or is_space)
-        in_word = not is_space
-    return characters, words

@@ -1,9 +1,8 @@
 """Measures of a language model on a running text: bits per character, shortening factor, lengths of segments.
 
-Bits per character (BPC) is the negative log-likelihood of all scored tokens over the number of their characters, so
-that vocabularies of characters and bytes compare; so does the perplexity per word. The shortening factor is that of
-Nawrot et al. (2023): tokens per boundary. Windows are the units of the bootstrap and of paired tests, as neighbouring
-characters depend on each other.
+Bits per character (BPC) is the negative log-likelihood of all scored tokens, which are characters, over their number.
+The shortening factor is that of Nawrot et al. (2023): tokens per boundary. Windows are the units of the bootstrap and
+of paired tests, as neighbouring characters depend on each other.
 """
 
 import json
@@ -35,9 +34,6 @@ class ScoredWindow:
         start: First token that the window reads.
         tokens: Predicted tokens.
         nats: Negative log-likelihood of these tokens.
-        characters: Characters that begin in them.
-        bytes: Bytes of them in UTF-8.
-        words: Words that begin in them.
         boundaries: Boundaries after their predecessors, the tokens that the predictions are made at.
         lengths: Number of segments that end there, by their length in tokens.
     """
@@ -45,9 +41,6 @@ class ScoredWindow:
     start: int
     tokens: int
     nats: float
-    characters: int
-    bytes: int
-    words: int
     boundaries: int
     lengths: Mapping[int, int]
 
@@ -94,12 +87,7 @@ class LanguageModelReport:
         step: Tokens that a window predicts.
         windows: Number of windows.
         tokens: Predicted tokens.
-        characters: Their characters.
-        bytes: Their bytes.
-        words: Words that begin in them.
         bpc: Bits per character, with a 95 % bootstrap interval over the windows.
-        bits_per_byte: Bits per byte.
-        word_perplexity: Perplexity per word; None beyond that, or if no word begins in the text.
         shortening_factor: Tokens per boundary, with a 95 % bootstrap interval over the windows; None without any.
         segments: Distribution of the lengths of segments; None without any.
         sample: Consecutive segments of the text, the last one unfinished.
@@ -112,12 +100,7 @@ class LanguageModelReport:
     step: int
     windows: int
     tokens: int
-    characters: int
-    bytes: int
-    words: int
     bpc: Estimate
-    bits_per_byte: float
-    word_perplexity: float | None
     shortening_factor: Estimate | None
     segments: SegmentLengths | None
     sample: tuple[str, ...] = ()
@@ -146,10 +129,7 @@ class LanguageModelReport:
         if self.shortening_factor:
             factor = self.shortening_factor
             rows.append(["shortening factor", f"{factor.mean:.2f}", _interval(factor, 2)])
-        rows.append(["bits per byte", f"{self.bits_per_byte:.4f}", ""])
-        if self.word_perplexity is not None:
-            rows.append(["perplexity per word", _large(self.word_perplexity), ""])
-        return [*rows, ["characters", f"{self.characters:,}", ""], ["windows", f"{self.windows:,}", ""]]
+        return [*rows, ["characters", f"{self.tokens:,}", ""], ["windows", f"{self.windows:,}", ""]]
 
 
 def score_language_model(
@@ -164,21 +144,12 @@ def score_language_model(
     Args:
         origin: Name of the model, split of the text, and protocol.
         size: Tokens that a window reads, and tokens that it predicts.
-        windows: Scores of each window; at least one character.
+        windows: Scores of each window; at least one.
         resamples: Resamples of the bootstrap.
         sample: Consecutive segments of the text.
-
-    Raises:
-        ValueError: If no window predicts a character.
     """
-    total = {
-        name: sum(getattr(window, name) for window in windows) for name in ("tokens", "characters", "bytes", "words")
-    }
-    if not total["characters"]:
-        raise ValueError("windows must predict at least one character, got none")
-    nats = math.fsum(window.nats for window in windows)
-    boundaries = sum(window.boundaries for window in windows)
-    words = total["words"]
+    tokens = [window.tokens for window in windows]
+    boundaries = [window.boundaries for window in windows]
     return LanguageModelReport(
         model=origin[0],
         split=origin[1],
@@ -186,15 +157,9 @@ def score_language_model(
         window=size[0],
         step=size[1],
         windows=len(windows),
-        **total,
-        bpc=_ratio([bits(window.nats) for window in windows], [window.characters for window in windows], resamples),
-        bits_per_byte=bits(nats) / total["bytes"],
-        word_perplexity=_exponential(nats / words) if words else None,
-        shortening_factor=(
-            _ratio([window.tokens for window in windows], [window.boundaries for window in windows], resamples)
-            if boundaries
-            else None
-        ),
+        tokens=sum(tokens),
+        bpc=_ratio([bits(window.nats) for window in windows], tokens, resamples),
+        shortening_factor=_ratio(tokens, boundaries, resamples) if any(boundaries) else None,
         segments=describe_lengths(window.lengths for window in windows),
         sample=tuple(sample),
     )
@@ -231,20 +196,8 @@ def _ratio(numerators: Sequence[float], denominators: Sequence[float], resamples
     return estimate_ratio(np.array(numerators, np.float64), np.array(denominators, np.float64), resamples, SEED)
 
 
-def _exponential(nats: float) -> float | None:
-    """Return e to the power of nats; None beyond the largest number."""
-    try:
-        return math.exp(nats)
-    except OverflowError:
-        return None
-
-
 def _interval(estimate: Estimate, digits: int) -> str:
     return f"{estimate.low:.{digits}f} to {estimate.high:.{digits}f}"
-
-
-def _large(value: float) -> str:
-    return f"{value:.3f}" if value < 100 else f"{value:,.1f}" if value < 1e6 else f"{value:.3g}"
 
 
 @dataclass(frozen=True)
@@ -298,12 +251,12 @@ def compare_language_models(
     Raises:
         DataError: If the models were scored on different windows.
     """
-    # Bits of each window, in proportion to a window's mean number of characters.
+    # Bits of each window, in proportion to the mean number of characters of a window.
     values: dict[str, Floats] = {
-        name: np.array([bits(window.nats) for window in windows]) / np.mean([window.characters for window in windows])
+        name: np.array([bits(window.nats) for window in windows]) / np.mean([window.tokens for window in windows])
         for name, windows in systems.items()
     }
-    spans = {name: [(window.start, window.characters) for window in windows] for name, windows in systems.items()}
+    spans = {name: [(window.start, window.tokens) for window in windows] for name, windows in systems.items()}
     pairs = list(combinations(systems, 2))
     for system, other in pairs:
         if spans[system] != spans[other]:

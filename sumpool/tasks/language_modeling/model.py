@@ -217,7 +217,7 @@ def as_tokens(states: Tensor, ids: Tensor, mask: Tensor, phrases: Tensor | None 
 
 @final
 class LanguageModel(nn.Module):
-    """Causal language model over characters or bytes."""
+    """Causal language model over characters."""
 
     def __init__(
         self,

@@ -2,22 +2,21 @@
 
 Files of a prepared folder:
 
-    units.json or tokenizer.model     vocabulary, made from the training split or copied from data.tokenizer
-    subwords.model                    unigram subwords of words, if data.subwords is set
-    <split>/*.bin, stream.json        token ids and boundaries, see `sumpool.tasks.language_modeling.stream`
-    report.json                       report
-    manifest.json                     size and SHA-256 of every file, and a fingerprint of the source and the settings
+    units.json                   characters, those of the training split or copied from data.tokenizer
+    subwords.model               unigram subwords of words, if data.subwords is set
+    <split>/*.bin, stream.json   token ids and boundaries, see `sumpool.tasks.language_modeling.stream`
+    report.json                  report
+    manifest.json                size and SHA-256 of every file, and a fingerprint of the source and the settings
 
-The text is read once, normalised, and kept in temporary files while the vocabulary is made from it.
+The text is held in memory.
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, TextIO, final
+from typing import Final, final
 
 import numpy as np
 
@@ -25,27 +24,21 @@ from sumpool.data.config import SPLITS, Split
 from sumpool.data.prepared_folder import find_or_make
 from sumpool.data.report import PreparedReport
 from sumpool.documents.document import Reject
-from sumpool.errors import DataError
+from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Check, Progress, Report
 from sumpool.special_tokens import UNK
 from sumpool.tasks.language_modeling.config import TextDataConfig
-from sumpool.tasks.language_modeling.running_text import RunningText
-from sumpool.tasks.language_modeling.sources import TextChunk
-from sumpool.tasks.language_modeling.stream import TextStreamWriter
+from sumpool.tasks.language_modeling.running_text import normalizer
+from sumpool.tasks.language_modeling.stream import write_stream
 from sumpool.text.cleaning import cut_at_spaces, reservoir_sample
 from sumpool.text.sentencepiece_tokenizer import SentencePieceModel, train_unigram
-from sumpool.text.tokenizer import Tokenizer, load_tokenizer, tokenizer_files
+from sumpool.text.tokenizer import load_tokenizer, tokenizer_files
 from sumpool.text.units import UnitTokenizer
 
 SUBWORDS = "subwords.model"
-_TEMPORARY = "text"
 _TASK: Final = "prepare: read"
-_WHOLE: Final = "whole"
-"""Name of the file that is divided by position."""
-_CHUNK: Final = 1 << 20
-"""Characters that are read at once."""
-_LONGEST_WORD = 1 << 22
-"""Characters without a space after which a text is cut anywhere."""
+_PART: Final = 1 << 20
+"""Characters that are encoded at once."""
 _THREADS = 2
 """Threads that train vocabularies; a constant because the model files depend on it."""
 _SAMPLE_LINES: Final = 100_000
@@ -65,9 +58,6 @@ _SETTINGS: Final = {
 }
 """Settings of SentencePiece for subwords."""
 
-Encode = Callable[[str], np.ndarray]
-"""Ids (tokens,) of a part of a text."""
-
 
 @final
 class WordSubwords(SentencePieceModel):
@@ -83,13 +73,13 @@ class WordSubwords(SentencePieceModel):
         self._inner: dict[str, list[int]] = {}
 
     @classmethod
-    def train(cls, texts: Iterable[str], path: Path, vocabulary: int, workers: int = 1) -> "WordSubwords":
+    def train(cls, text: str, path: Path, vocabulary: int, workers: int = 1) -> "WordSubwords":
         """Train a model and write its file, with the settings of the released code: no normalization, all characters.
 
-        The same texts and number of workers give the same file. Long streams are sampled, so memory is bounded.
+        The same text and number of workers give the same file. A sample of the lines of a long text is read.
 
         Args:
-            texts: Parts of the text, read once.
+            text: The text.
             path: File to write.
             vocabulary: Number of subwords; short texts give fewer.
             workers: Threads.
@@ -97,9 +87,10 @@ class WordSubwords(SentencePieceModel):
         Raises:
             DataError: If there is no text, or it has more different characters than subwords.
         """
-        lines = reservoir_sample(_lines(texts), _SAMPLE_LINES)
+        lines = map(str.strip, cut_at_spaces(text.replace("\n", " "), _MAX_LINE_CHARACTERS))
+        sample = reservoir_sample(filter(None, lines), _SAMPLE_LINES)
         rule = "data.subwords must hold every character of the training text"
-        path.write_bytes(train_unigram(lines, vocabulary, workers, _SETTINGS, rule))
+        path.write_bytes(train_unigram(sample, vocabulary, workers, _SETTINGS, rule))
         return cls.load(path)
 
     def boundaries(self, text: str) -> np.ndarray:
@@ -139,17 +130,13 @@ class TextSplitReport:
 
     Attributes:
         documents: Documents; those of a text that is divided by position are all counted for training.
-        characters: Characters.
-        bytes: Bytes of UTF-8.
         words: Words between white space.
-        tokens: Tokens.
-        unknown: Tokens of characters that are not in the vocabulary.
+        tokens: Tokens, which are characters.
+        unknown: Characters that are not in the vocabulary.
         boundaries: Boundaries of the subwords that teach; 0 without.
     """
 
     documents: int
-    characters: int
-    bytes: int
     words: int
     tokens: int
     unknown: int
@@ -170,7 +157,7 @@ class TextReport(PreparedReport):
         """Return the report as a table: a heading, then a label and the value of each split per row."""
         splits = [self.splits[split] for split in SPLITS]
         rows: list[tuple[str, ...]] = [("", *SPLITS)]
-        for name in ("documents", "characters", "bytes", "words", "tokens", "unknown"):
+        for name in ("documents", "words", "tokens", "unknown"):
             rows.append((name, *(f"{getattr(split, name):,}" for split in splits)))
         if any(split.boundaries for split in splits):
             lengths = (split.tokens / max(split.boundaries, 1) for split in splits)
@@ -179,11 +166,8 @@ class TextReport(PreparedReport):
 
     def facts(self) -> dict[str, str]:
         """Return what describes the data of a run, by name."""
-        counts = {
-            name: ", ".join(f"{split} {getattr(part, name):,}" for split, part in self.splits.items())
-            for name in ("characters", "tokens")
-        }
-        return {**counts, "vocabulary": f"{self.vocabulary:,} tokens"}
+        tokens = ", ".join(f"{split} {part.tokens:,}" for split, part in self.splits.items())
+        return {"tokens": tokens, "vocabulary": f"{self.vocabulary:,} tokens"}
 
 
 def find_or_prepare_text(
@@ -226,245 +210,108 @@ def prepare_text(config: TextDataConfig, folder: Path, *, skip_bad_rows: bool, r
 
     Raises:
         DataError: If a row cannot be used, a split has no text, or `data.tokenizer` holds no tokenizer.
+        RecipeError: If `data.tokenizer` is no vocabulary of characters.
     """
-    temporary = folder / _TEMPORARY
-    temporary.mkdir()
-    files = write_text_files(config, temporary, skip_bad_rows=skip_bad_rows, report=report, check=check)
+    # 1. Text of each split.
+    texts, documents, rejected = read_texts(config, skip_bad_rows=skip_bad_rows, report=report, check=check)
+    # 2. Vocabulary, and what teaches boundaries.
     report(Progress("prepare: vocabulary"))
-    tokenizer: Tokenizer
     if config.tokenizer:
+        tokenizer = load_tokenizer(config.tokenizer)
+        if not isinstance(tokenizer, UnitTokenizer) or tokenizer.units != "characters":
+            raise RecipeError(f"data.tokenizer must have a vocabulary of characters, got another in {config.tokenizer}")
         for path in tokenizer_files(config.tokenizer):
-            if not path.is_file():
-                raise DataError(f"data.tokenizer must be a folder with {path.name}, got {path.parent} without it")
             shutil.copyfile(path, folder / path.name)
-        tokenizer = load_tokenizer(folder)
     else:
-        texts = (
-            text
-            for split in (SPLITS if config.vocabulary_from == "all" else SPLITS[:1])
-            for text in files.read(split, check)
-        )
-        tokenizer = UnitTokenizer.train(texts, folder, config.vocabulary, config.vocabulary_size)
+        read = SPLITS if config.vocabulary_from == "all" else SPLITS[:1]
+        tokenizer = UnitTokenizer.train((texts[split] for split in read), folder, "characters", config.vocabulary_size)
     subwords = None
     if config.subwords:
         report(Progress("prepare: subwords"))
-        subwords = WordSubwords.train(files.read("train", check), folder / SUBWORDS, config.subwords, _THREADS)
+        subwords = WordSubwords.train(texts["train"], folder / SUBWORDS, config.subwords, _THREADS)
+    # 3. Ids and boundaries, in parts between which the work can be stopped.
+    table = np.full(0x110000, UNK, np.int32)
+    for index, token in enumerate(tokenizer.token_bytes()):
+        if token:
+            table[ord(token.decode())] = index
     splits: dict[Split, TextSplitReport] = {}
-    for split in SPLITS:
-        splits[split] = _write_stream(folder, split, files, tokenizer, subwords, report, check)
-    shutil.rmtree(temporary)
-    notes = [f"{files.rejected:,} rows could not be used"] if files.rejected else []
+    for split, text in texts.items():
+        ids, ends, done = [], [], 0
+        for part in cut_at_spaces(text, _PART):
+            check()
+            ids.append(table[np.frombuffer(part.encode("utf-32-le"), "<u4")])
+            if subwords:
+                ends.append(subwords.boundaries(part))
+            done += len(part)
+            report(Progress(f"prepare: {split}", done, len(text)))
+        tokens, boundaries = np.concatenate(ids), np.concatenate(ends) if ends else None
+        write_stream(folder, split, tokens, boundaries, tokenizer.vocab_size)
+        splits[split] = TextSplitReport(
+            documents=documents[split],
+            words=len(text.split()),
+            tokens=len(tokens),
+            unknown=int((tokens == UNK).sum()),
+            boundaries=0 if boundaries is None else int(boundaries.sum()),
+        )
+    # 4. Report.
     unknown = sum(part.unknown for part in splits.values())
+    if rejected:
+        report(Progress("prepare", note=f"{rejected:,} rows could not be used"))
     if unknown:
-        notes.append(f"{unknown:,} characters are not in the vocabulary, and are read as one unknown character")
-    for note in notes:
+        note = f"{unknown:,} characters are not in the vocabulary, and are read as one unknown character"
         report(Progress("prepare", note=note))
-    text_report = TextReport(files.kept + files.rejected, files.kept, files.rejected, tokenizer.vocab_size, splits)
-    text_report.save(folder)
+    kept = sum(documents.values())
+    TextReport(kept + rejected, kept, rejected, tokenizer.vocab_size, splits).save(folder)
 
 
-@dataclass(frozen=True)
-class TextFiles:
-    """Normalised text in files.
+def read_texts(
+    config: TextDataConfig, *, skip_bad_rows: bool, report: Report, check: Check
+) -> tuple[dict[Split, str], dict[Split, int], int]:
+    """Read, normalise and divide the text of a source; documents are separated by a line end, or a space without them.
 
-    Attributes:
-        parts: File of each split, with its first and its last character, exclusive.
-        documents: Documents of each split.
-        kept: Documents that were read.
-        rejected: Rows that could not be used.
-    """
-
-    parts: Mapping[Split, tuple[Path, int, int]]
-    documents: Mapping[Split, int]
-    kept: int
-    rejected: int
-
-    @property
-    def characters(self) -> dict[Split, int]:
-        """Characters of each split."""
-        return {split: stop - start for split, (_, start, stop) in self.parts.items()}
-
-    def read(self, split: Split, check: Check) -> Iterator[str]:
-        """Read the text of a split part by part; `check` is called before each part."""
-        path, start, stop = self.parts[split]
-        with _open(path, "r") as file:
-            position = 0
-            while position < stop and (text := file.read(min(_CHUNK, stop - position))):
-                check()
-                if position + len(text) > start:
-                    yield text[max(start - position, 0) :]
-                position += len(text)
-
-
-def write_text_files(
-    config: TextDataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check
-) -> TextFiles:
-    """Read, normalise and divide the text of a source, in bounded memory.
+    Returns:
+        Text of each split; documents of each split, those of a text that is divided by position all in training; and
+        the number of rows that could not be used.
 
     Raises:
         DataError: If a row cannot be used and `skip_bad_rows` is false, or a split has fewer than two characters.
     """
-    by_position = config.source.path is not None
-    names: tuple[str, ...] = (_WHOLE,) if by_position else SPLITS
+    parts: dict[Split, list[str]] = {split: [] for split in SPLITS}
+    documents, characters = dict.fromkeys(SPLITS, 0), dict.fromkeys(SPLITS, 0)
+    evaluated = config.max_evaluation_characters
+    limits: dict[Split, int | None] = {"train": config.max_characters, "validation": evaluated, "test": evaluated}
+    normalize = normalizer(config.clean) if config.clean else None
+    separator = " " if config.clean and not config.clean.lines else "\n"
     rejected = 0
-    with ExitStack() as stack:
-        writers = {}
-        for name in names:
-            evaluated = name in ("validation", "test")
-            limit = config.max_evaluation_characters if evaluated else config.max_characters
-            path = folder / f"{name}.txt"
-            writers[name] = _Writer(path, stack.enter_context(_open(path, "w")), config, limit)
-        for chunk in config.source.chunks(strict=config.vocabulary != "bytes"):
-            check()
-            if isinstance(chunk, Reject):
-                if not skip_bad_rows:
-                    where = f"{chunk.where}: {chunk.reason}"
-                    raise DataError(f"{where}; correct it, or skip such rows with --skip-bad-rows")
-                rejected += 1
-                continue
-            writer = writers[chunk.split or _WHOLE]
-            if not writer.is_full:
-                writer.add(chunk)
-            elif by_position:
+    for document in config.source.documents():
+        check()
+        if isinstance(document, Reject):
+            if not skip_bad_rows:
+                where = f"{document.where}: {document.reason}"
+                raise DataError(f"{where}; correct it, or skip such rows with --skip-bad-rows")
+            rejected += 1
+            continue
+        split = document[0] or "train"
+        limit, read = limits[split], parts[split]
+        if limit is not None and characters[split] >= limit:
+            if document[0] is None:
                 break
-            report(Progress(_TASK, sum(writer.characters for writer in writers.values())))
-        for writer in writers.values():
-            writer.finish()
-        read = sum(writer.characters for writer in writers.values())
-        report(Progress(_TASK, read, read))
-    files = _divide(writers, config, rejected)
-    for name, count in files.characters.items():
-        if count < 2:
-            raise DataError(f"the {name} split must hold at least two characters, got {count}; take more text")
-    return files
-
-
-def _divide(writers: Mapping[str, "_Writer"], config: TextDataConfig, rejected: int) -> TextFiles:
-    """Return the text of each split: that of its own file, or a part of a text that is divided by position."""
-    if _WHOLE not in writers:
-        parts = {split: (writers[split].path, 0, writers[split].characters) for split in SPLITS}
-        documents = {split: writers[split].documents for split in SPLITS}
-        return TextFiles(parts, documents, sum(documents.values()), rejected)
-    writer = writers[_WHOLE]
-    total = writer.characters
-    test, validation = (round(total * share) for share in (config.test_share, config.validation_share))
-    cuts = (0, total - validation - test, total - test, total)
-    parts = {split: (writer.path, *span) for split, span in zip(SPLITS, pairwise(cuts), strict=True)}
-    counts: dict[Split, int] = {"train": writer.documents, "validation": 0, "test": 0}
-    return TextFiles(parts, counts, writer.documents, rejected)
-
-
-def _open(path: Path, mode: str) -> TextIO:
-    return path.open(mode, encoding="utf-8", errors="surrogateescape", newline="")  # type: ignore[return-value]
-
-
-class _Writer:
-    """Normaliser and file of one text, up to a number of characters."""
-
-    def __init__(self, path: Path, file: TextIO, config: TextDataConfig, limit: int | None) -> None:
-        self.path = path
-        self.characters = 0
-        self.documents = 0
-        self._file = file
-        self._text = RunningText(config.clean) if config.clean else None
-        self._limit = limit
-        self._document = ""
-
-    @property
-    def is_full(self) -> bool:
-        return self._limit is not None and self.characters >= self._limit
-
-    def add(self, chunk: TextChunk) -> None:
-        """Append a part of a document; documents are separated by a line end."""
-        text = chunk.text
-        if chunk.document != self._document:
-            text = f"\n{text}" if self.documents else text
-            self.documents += 1
-            self._document = chunk.document
-        self._write(self._text.add(text) if self._text else text)
-
-    def finish(self) -> None:
-        """Append the end of the text."""
-        self._write(self._text.finish() if self._text else "")
-
-    def _write(self, text: str) -> None:
-        if self._limit is not None:
-            text = text[: max(self._limit - self.characters, 0)]
-        self.characters += len(text)
-        self._file.write(text)
-
-
-def _write_stream(
-    folder: Path,
-    split: Split,
-    files: TextFiles,
-    tokenizer: Tokenizer,
-    subwords: WordSubwords | None,
-    report: Report,
-    check: Check,
-) -> TextSplitReport:
-    """Encode the text of a split part by part; parts end with a space, so that words stay whole."""
-    characters = size = words = unknown = ends = 0
-    encode = _encoder(tokenizer)
-    units = tokenizer.units if isinstance(tokenizer, UnitTokenizer) else None
-    total = files.characters[split]
-    with TextStreamWriter(folder, split, tokenizer.vocab_size, boundaries=subwords is not None) as writer:
-        for text in _whole_words(files.read(split, check)):
-            ids = encode(text)
-            boundaries = None
-            if subwords:
-                boundaries = subwords.boundaries(text)
-                if units == "bytes":  # the last byte of each of these characters
-                    sizes = [1 if "\udc80" <= character <= "\udcff" else len(character.encode()) for character in text]
-                    of_bytes = np.zeros(sum(sizes), bool)
-                    of_bytes[np.cumsum(sizes)[boundaries] - 1] = True
-                    boundaries = of_bytes
-                ends += int(boundaries.sum())
-            writer.add(ids, boundaries)
-            characters += len(text)
-            size += len(text.encode(errors="surrogateescape"))
-            words += len(text.split())
-            unknown += int((ids == UNK).sum())
-            report(Progress(f"prepare: {split}", characters, total))
-        return TextSplitReport(files.documents[split], characters, size, words, writer.tokens, unknown, ends)
-
-
-def _encoder(tokenizer: Tokenizer) -> Encode:
-    """Return the function from text to ids; that of units uses a table."""
-    if not isinstance(tokenizer, UnitTokenizer) or tokenizer.units not in ("characters", "bytes"):
-        return lambda text: np.array(tokenizer.encode(text), np.int32)
-    first = next(index for index, token in enumerate(tokenizer.token_bytes()) if token)
-    if tokenizer.units == "bytes":
-        return lambda text: np.frombuffer(text.encode(errors="surrogateescape"), np.uint8).astype(np.int32) + first
-    tokens = [token.decode() for token in tokenizer.token_bytes()]
-    table = np.full(0x110000, UNK, np.int32)
-    for index, token in enumerate(tokens):
-        if token:
-            table[ord(token)] = index
-    return lambda text: table[np.frombuffer(text.encode("utf-32-le", errors="surrogatepass"), "<u4")]
-
-
-def _whole_words(texts: Iterator[str]) -> Iterator[str]:
-    """Cut the parts of a text at their last spaces; a part without one is longer by the next."""
-    rest = ""
-    for text in texts:
-        rest += text
-        space = max(rest.rfind(" "), rest.rfind("\n"))
-        if space >= 0:
-            yield rest[: space + 1]
-            rest = rest[space + 1 :]
-        elif len(rest) > _LONGEST_WORD:
-            yield rest
-            rest = ""
-    if rest:
-        yield rest
-
-
-def _lines(texts: Iterable[str]) -> Iterator[str]:
-    """Divide a text into lines at spaces; a longer word is cut."""
-    rest = ""
-    for text in texts:
-        *lines, rest = cut_at_spaces(rest + text.replace("\n", " "), _MAX_LINE_CHARACTERS)
-        yield from filter(None, map(str.strip, lines))
-    if rest.strip():
-        yield rest.strip()
+            continue
+        text = normalize(document[1]) if normalize else document[1]
+        documents[split] += 1
+        if normalize and read and text:
+            read[-1] = read[-1].rstrip(" \n")  # the separator is the only white space between documents
+        if text or not normalize:
+            read += [separator, text] if read else [text]
+        characters[split] += len(text) + 1
+        report(Progress(_TASK, sum(characters.values())))
+    texts = {split: "".join(read)[: limits[split]] for split, read in parts.items()}
+    if config.source.path is not None:
+        whole = texts["train"]
+        test, validation = (round(len(whole) * share) for share in (config.test_share, config.validation_share))
+        cuts = (0, len(whole) - validation - test, len(whole) - test, len(whole))
+        texts = {split: whole[start:end] for split, (start, end) in zip(SPLITS, pairwise(cuts), strict=True)}
+    for split, text in texts.items():
+        if len(text) < 2:
+            raise DataError(f"the {split} split must hold at least two characters, got {len(text)}; take more text")
+    return texts, documents, rejected

@@ -6,9 +6,9 @@ rules: upper-case ASCII letters to lower case, digits to words, all other charac
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, Self, final
+from typing import Final, Literal, Self
 
 from pydantic import model_validator
 
@@ -18,9 +18,8 @@ LATIN: Final = "abcdefghijklmnopqrstuvwxyz"
 _Form = Literal["", "NFC", "NFKC", "NFD", "NFKD"]
 _CAPITALS: Final = {"ß": "ẞ"}
 """Capitals that Python writes with two letters."""
-_LAST_CLUSTER: Final = 64
-"""Characters at the end of a chunk that normalization may join with those of the next one."""
-_SPACES = re.compile(r"[ \n]+")
+_LINE_ENDS = re.compile(r" *\n[ \n]*")
+_SPACES = re.compile(r" {2,}")
 
 
 @dataclass(frozen=True)
@@ -112,54 +111,25 @@ class RunningTextConfig(Settings):
         return ALPHABETS[self.language].normalization if self.language else "NFC"
 
 
-@final
-class RunningText:
-    """Normalizer of a text that is read in chunks; the result does not depend on where they are cut."""
+def normalizer(config: RunningTextConfig) -> Callable[[str], str]:
+    """Return the function that normalizes a text; white space at its beginning is left out."""
+    table = {letter: letter for letter in config.letters}
+    for letter in sorted(config.letters):
+        if len(upper := _CAPITALS.get(letter) or letter.upper()) == 1 and upper != letter:
+            table[upper] = upper.lower() if upper.lower() in config.letters else letter
+    table.update({str(digit): f" {word} " for digit, word in enumerate(config.words)})
+    if config.homoglyphs:
+        table = {glyph: table[letter] for glyph, letter in HOMOGLYPHS.items() if letter in table} | table
+    if config.lines:
+        table["\n"] = "\n"
+    characters = _Table({ord(character): text for character, text in table.items()})
 
-    def __init__(self, config: RunningTextConfig) -> None:
-        """Build the table of characters."""
-        table = {letter: letter for letter in config.letters}
-        for letter in sorted(config.letters):
-            if len(upper := _CAPITALS.get(letter) or letter.upper()) == 1 and upper != letter:
-                table[upper] = upper.lower() if upper.lower() in config.letters else letter
-        table.update({str(digit): f" {word} " for digit, word in enumerate(config.words)})
-        if config.homoglyphs:
-            table = {glyph: table[letter] for glyph, letter in HOMOGLYPHS.items() if letter in table} | table
-        if config.lines:
-            table["\n"] = "\n"
-        self._table = _Table({ord(character): text for character, text in table.items()})
-        self._form = config.form
-        self._rest = ""
-        self._space = ""  # at the end of the last chunk
-        self._begun = False  # white space at the beginning is left out
+    def normalize(text: str) -> str:
+        text = unicodedata.normalize(config.form, text) if config.form else text
+        text = _LINE_ENDS.sub("\n", text.translate(characters))  # of a run of white space with one
+        return _SPACES.sub(" ", text).lstrip(" \n")
 
-    def add(self, chunk: str) -> str:
-        """Normalize the next chunk of a text; its end may come with the chunk after it."""
-        if not self._form:
-            return self._collapse(chunk.translate(self._table))
-        text = self._rest + chunk
-        cut = max(len(text) - _LAST_CLUSTER, 0)
-        while cut and _continues(text[cut]):  # a letter and its marks are normalized together
-            cut -= 1
-        self._rest = text[cut:]
-        return self._collapse(_normalize(self._form, text[:cut]).translate(self._table))
-
-    def finish(self) -> str:
-        """Return the end of the text; chunks of the next document may follow."""
-        rest, self._rest = self._rest, ""
-        text = self._collapse(_normalize(self._form, rest).translate(self._table)) + self._space
-        self._space = ""
-        return text
-
-    def _collapse(self, text: str) -> str:
-        """Replace runs of white space by a line end, if there is one in it, or a space; one at the end is held back."""
-        text = _SPACES.sub(lambda run: "\n" if "\n" in run[0] else " ", self._space + text)
-        if not self._begun:
-            text = text.lstrip(" \n")
-        shown = text.rstrip(" \n")
-        self._space = text[len(shown) :]
-        self._begun = self._begun or bool(shown)
-        return shown
+    return normalize
 
 
 class _Table(dict[int, str]):
@@ -167,16 +137,3 @@ class _Table(dict[int, str]):
 
     def __missing__(self, key: int) -> str:
         return " "
-
-
-def _continues(character: str) -> bool:
-    """Return whether normalization may join a character with the one before it."""
-    return (
-        unicodedata.category(character).startswith("M")
-        or "\u1160" <= character <= "\u11ff"  # vowels and finals of Hangul
-        or character in "\uff9e\uff9f"  # voiced sound marks of half width
-    )
-
-
-def _normalize(form: _Form, text: str) -> str:
-    return unicodedata.normalize(form, text) if form else text

@@ -9,7 +9,6 @@ Both arrays are little-endian.
 
 import json
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -36,39 +35,18 @@ PADDING = -1
 """Segment number of padding."""
 
 
-class TextStreamWriter(ExitStack):
-    """Context manager that writes a stream part by part.
+def write_stream(folder: Path, split: Split, ids: np.ndarray, boundaries: np.ndarray | None, vocabulary: int) -> None:
+    """Write the tokens (length,) of a split, with their boundaries (length,) if they have a teacher.
 
-    Attributes:
-        tokens: Tokens written so far.
+    Raises:
+        OSError: If the disk is full or fails.
     """
-
-    def __init__(self, folder: Path, split: Split, vocabulary: int, *, boundaries: bool) -> None:
-        super().__init__()
-        self._folder = folder / split
-        self._folder.mkdir(parents=True, exist_ok=True)
-        self._dtype = np.dtype(id_dtype(vocabulary)).name
-        self.tokens = 0
-        self._ids = self.enter_context((self._folder / "tokens.bin").open("wb"))
-        self._boundaries = self.enter_context((self._folder / "boundaries.bin").open("wb")) if boundaries else None
-        self.callback(self._describe)
-
-    def add(self, ids: np.ndarray, boundaries: np.ndarray | None = None) -> None:
-        """Append tokens (length,), with their boundaries (length,) if the stream has a teacher.
-
-        Raises:
-            OSError: If the disk is full or fails.
-        """
-        self.tokens += len(ids)
-        self._ids.write(ids.astype(_TOKENS[self._dtype]).tobytes())
-        if self._boundaries:
-            assert boundaries is not None, "a stream with a teacher has boundaries"
-            assert len(boundaries) == len(ids), "every token has a boundary or none"
-            self._boundaries.write(boundaries.astype(_BOUNDARY).tobytes())
-
-    def _describe(self) -> None:
-        facts = {"tokens": self.tokens, "type": self._dtype}
-        (self._folder / STREAM).write_text(json.dumps(facts) + "\n")
+    path, name = folder / split, np.dtype(id_dtype(vocabulary)).name
+    path.mkdir(parents=True, exist_ok=True)
+    ids.astype(_TOKENS[name]).tofile(path / "tokens.bin")
+    if boundaries is not None:
+        boundaries.astype(_BOUNDARY).tofile(path / "boundaries.bin")
+    (path / STREAM).write_text(json.dumps({"tokens": len(ids), "type": name}) + "\n")
 
 
 class TextStream:
@@ -166,8 +144,6 @@ class TextWindows:
         return len(self._stream) if self._ring else -(-max(len(self._stream) - 1, 0) // self._length)
 
     def __getitem__(self, index: int) -> Item:
-        if not 0 <= index < len(self):
-            raise IndexError(f"window index must be between 0 and {len(self) - 1}, got {index}")
         start = index if self._ring else index * self._length
         length = self._length if self._ring else min(self._length, len(self._stream) - 1 - start)
         ids, boundaries = self._stream.read(start, length + 1)
@@ -230,13 +206,8 @@ def collate_windows(
         target_length: Not used, as above.
         teacher: Not used: windows have the segments of the data.
         special_tokens: Ids, of which that of padding counts.
-
-    Raises:
-        ValueError: If `items` is empty.
     """
     del source_length, target_length, teacher
-    if not items:
-        raise ValueError("items must not be empty, got none")
     longest = max(len(item.ids) for item in items)
     ids, target = (torch.full((len(items), longest), special_tokens.pad) for _ in range(2))
     segments = torch.full((len(items), longest), PADDING)

@@ -1,4 +1,4 @@
-"""The task of modelling running text: the next character or byte."""
+"""The task of modelling running text: the next character."""
 
 import math
 import shlex
@@ -110,7 +110,7 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
         return f"""\
 # {recipe.name}
 
-Language model of {recipe.data.vocabulary}, trained from {beginning} with sumpool {__version__} (torch
+Language model of characters, trained from {beginning} with sumpool {__version__} (torch
 {torch.__version__}).
 
     sumpool evaluate {folder}

@@ -3,6 +3,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sumpool.errors import DataError, RecipeError
@@ -12,7 +13,6 @@ from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress
 from sumpool.tasks.language_modeling import evaluate as workflow
 from sumpool.tasks.language_modeling.evaluate import (
-    EncodedText,
     TextWindow,
     evaluate_language_models,
     load_language_model,
@@ -74,7 +74,7 @@ def test_a_stopped_evaluation_goes_on(run: Path, tmp_path: Path, monkeypatch: py
         evaluate_language_models([run], overrides=settings, results=Results(folder=tmp_path / "stopped"), check=stop)
     scored: list[int] = []
 
-    def count(model: LanguageModel, text: EncodedText, windows: Sequence[TextWindow], **named: Any) -> Any:  # noqa: ANN401
+    def count(model: LanguageModel, text: np.ndarray, windows: Sequence[TextWindow], **named: Any) -> Any:  # noqa: ANN401
         scored.append(len(windows))
         return score_text(model, text, windows, **named)
 
@@ -121,12 +121,6 @@ def test_models_of_one_text_are_compared(run: Path, folder: Path) -> None:
     assert set(json.loads(evaluation.to_json())) == {"models", "differences"}
     with pytest.raises(RecipeError, match="--out must come with one run, got 2"):
         evaluate_language_models([run, other], results=Results(folder=folder / "both"))
-
-
-def test_models_of_other_windows_are_not_compared(run: Path, folder: Path) -> None:
-    of_bytes = train(recipe(folder, {"kind": "fixed", "size": 3}, "bytes"), folder / "of-bytes")
-    with pytest.raises(DataError, match="must be evaluated on the windows of whitespace-characters to be compared"):
-        evaluate_language_models([run, of_bytes], overrides=SETTINGS)
 
 
 def test_a_split_without_two_tokens_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from sumpool.tasks.language_modeling.measures import (
     DIFFERENCE_COLUMNS,
     ScoredWindow,
     SegmentLengths,
-    bits,
     compare_language_models,
     compare_seeds,
     describe_lengths,
@@ -23,9 +22,8 @@ from sumpool.tasks.language_modeling.measures import (
 ORIGIN, SIZE = ("model", "test", "whole"), (2048, 512)
 
 
-def scored(nats: float, tokens: int = 512, boundaries: int = 128, **changes: int) -> ScoredWindow:
-    values = {"start": 0, "characters": tokens, "bytes": tokens, "words": tokens // 6, **changes}
-    return ScoredWindow(tokens=tokens, nats=nats, boundaries=boundaries, lengths={4: boundaries}, **values)
+def scored(nats: float, tokens: int = 512, boundaries: int = 128) -> ScoredWindow:
+    return ScoredWindow(0, tokens, nats, boundaries, {4: boundaries})
 
 
 def windows(count: int = 40) -> list[ScoredWindow]:
@@ -42,26 +40,8 @@ def test_bpc_is_bits_over_characters_of_all_windows() -> None:
     assert report.shortening_factor.mean == pytest.approx(characters / (40 * 128 + 20))
 
 
-def test_vocabularies_of_characters_and_pieces_compare() -> None:
-    """A model of pieces that gives a text the probability of a model of characters has its scores but per token."""
-    characters = score_language_model(ORIGIN, SIZE, [scored(400.0, bytes=600)], 100)
-    pieces = score_language_model(
-        ORIGIN, SIZE, [scored(400.0, tokens=128, characters=512, bytes=600, words=85, boundaries=32)], 100
-    )
-    assert pieces.bpc == characters.bpc
-    assert pieces.bits_per_byte == characters.bits_per_byte == pytest.approx(bits(400) / 600)
-    assert pieces.word_perplexity == characters.word_perplexity == pytest.approx(math.exp(400 / 85))
-
-
-def test_perplexities_without_a_number_are_missing() -> None:
-    report = score_language_model(ORIGIN, SIZE, [scored(4000.0, words=1)], 100)
-    assert report.word_perplexity is None
-    assert score_language_model(ORIGIN, SIZE, [scored(40.0, words=0)], 100).word_perplexity is None
-    assert "perplexity per word" not in dict(row[:2] for row in report.score_rows())
-
-
 def test_no_boundary_has_no_shortening_factor() -> None:
-    report = score_language_model(ORIGIN, SIZE, [ScoredWindow(0, 9, 4.0, 9, 9, 1, 0, {})], 100)
+    report = score_language_model(ORIGIN, SIZE, [ScoredWindow(0, 9, 4.0, 0, {})], 100)
     assert report.shortening_factor is None
     assert report.segments is None
 
@@ -98,18 +78,13 @@ def test_long_segments_share_a_row() -> None:
     assert short == [["1", "1", "20.0"], ["2", "2", "40.0"], ["3", "2", "40.0"]]
 
 
-def test_nothing_to_score_is_refused() -> None:
-    with pytest.raises(ValueError, match="windows must predict at least one character, got none"):
-        score_language_model(ORIGIN, SIZE, [], 100)
-
-
 def run(seed: int, shift: float = 0.0, count: int = 60) -> list[ScoredWindow]:
     """Scores that depend on the window more than on the model, as those of two models of one text do."""
     text = np.random.default_rng(0).normal(400, 60, count)
     noise = np.random.default_rng(seed).normal(shift, 5, count)
     sizes = [512] * (count - 1) + [77]
     return [
-        ScoredWindow(512 * place, size, float(nats) * size / 512, size, size, 80, 100, {5: 100})
+        ScoredWindow(512 * place, size, float(nats) * size / 512, 100, {5: 100})
         for place, (nats, size) in enumerate(zip(text + noise, sizes, strict=True))
     ]
 

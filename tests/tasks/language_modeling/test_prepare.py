@@ -1,11 +1,12 @@
 """Preparation of running text: splits, vocabularies, teacher, one folder for equal data, and damage."""
 
-import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 from pydantic import ValidationError
 
 from sumpool.data.config import SPLITS
@@ -13,11 +14,12 @@ from sumpool.data.prepared_folder import OTHER_FOLDER, verify_prepared
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import no_op
 from sumpool.tasks.language_modeling.config import TextDataConfig
-from sumpool.tasks.language_modeling.prepare import SUBWORDS, TextReport, WordSubwords, find_or_prepare_text
+from sumpool.tasks.language_modeling.prepare import SUBWORDS, TextReport, WordSubwords, find_or_prepare_text, read_texts
 from sumpool.tasks.language_modeling.running_text import RunningTextConfig
 from sumpool.tasks.language_modeling.sources import TextSourceConfig
 from sumpool.tasks.language_modeling.stream import TextStream
 from sumpool.text.tokenizer import load_tokenizer
+from sumpool.text.units import UnitTokenizer
 
 pytestmark = pytest.mark.slow
 
@@ -51,11 +53,10 @@ def test_a_text_is_divided_by_position_as_text8_is(tmp_path: Path) -> None:
     train, validation, test = decoded(folder)
     assert train + validation + test == text
     assert len(validation) == len(test) == round(len(text) / 20)
-    assert report.splits["train"].characters == report.splits["train"].tokens == len(train)
+    assert report.splits["train"].tokens == len(train)
     assert report.splits["test"].words == len(test.split())
     assert report.vocabulary == load_tokenizer(folder).vocab_size
     verify_prepared(folder, full=True)
-    assert not (folder / "text").exists()
     assert report.rows()[0] == ("", *SPLITS)
 
 
@@ -63,18 +64,34 @@ def test_parts_of_a_text_do_not_change_it(tmp_path: Path, monkeypatch: pytest.Mo
     source = write(tmp_path / "fi.txt", corpus(500).replace("river", "Jöki 7") + " " + "x" * 300)
     settings = {"source": source, "clean": RunningTextConfig(language="fi"), "subwords": 60}
     whole, _ = prepare(tmp_path, TextDataConfig.model_validate(settings))
-    monkeypatch.setattr("sumpool.tasks.language_modeling.prepare._CHUNK", 100)
-    monkeypatch.setattr("sumpool.tasks.language_modeling.sources.CHUNK_CHARACTERS", 33)
-    parts, _ = find_or_prepare_text(
-        TextDataConfig.model_validate({**settings, "prepared": tmp_path / "parts"}),
-        tmp_path / "parts", skip_bad_rows=False, report=no_op, check=no_op,
-    )  # fmt: skip
+    monkeypatch.setattr("sumpool.tasks.language_modeling.prepare._PART", 400)
+    parts, _ = prepare(tmp_path, TextDataConfig.model_validate({**settings, "prepared": tmp_path / "parts"}))
     assert list(decoded(parts)) == list(decoded(whole))
     for split in SPLITS:
         one, other = (TextStream.open(folder, split).boundaries for folder in (whole, parts))
         assert one is not None
         assert other is not None
         assert one.tolist() == other.tolist()
+
+
+@pytest.mark.parametrize(
+    ("clean", "expected"),
+    [
+        (None, "One 1\n\n\nTwo\n"),
+        (RunningTextConfig(language="en"), "one one two "),
+        (RunningTextConfig(language="en", lines=True), "one one\ntwo\n"),
+    ],
+)
+def test_documents_are_separated(clean: RunningTextConfig | None, expected: str, tmp_path: Path) -> None:
+    for name, text in (("a", "One 1\n"), ("b", ""), ("c", "Two\n")):
+        (tmp_path / f"{name}.txt").write_text(text)
+    source = TextSourceConfig(kind="plain", path=tmp_path)
+    texts, documents, _ = read_texts(
+        TextDataConfig(source=source, clean=clean, validation_share=0.3, test_share=0.3),
+        skip_bad_rows=False, report=no_op, check=no_op,
+    )  # fmt: skip
+    assert "".join(texts.values()) == expected
+    assert documents["train"] == 3
 
 
 def test_files_per_split_and_limits(tmp_path: Path) -> None:
@@ -95,31 +112,22 @@ def test_unknown_characters_are_counted(tmp_path: Path) -> None:
     assert (report.splits["train"].unknown, report.splits["test"].unknown) == (0, report.splits["test"].tokens)
 
 
-def test_bytes_are_kept_as_they_are(tmp_path: Path) -> None:
-    content = "Ä<x>\r\n".encode() * 100 + b"\xff\xfe\x00"
-    (tmp_path / "enwik8").write_bytes(content)
-    source = TextSourceConfig(kind="plain", path=tmp_path / "enwik8")
-    folder, report = prepare(tmp_path, TextDataConfig(source=source, vocabulary="bytes"))
-    parts = [TextStream.open(folder, split).ids for split in SPLITS]
-    tokens = load_tokenizer(folder).token_bytes()
-    assert b"".join(tokens[token] for part in parts for token in part.tolist()) == content
-    assert report.splits["train"].bytes == len(parts[0])
-
-
 def test_the_vocabulary_of_other_data(tmp_path: Path) -> None:
     source = write(tmp_path / "a.txt", corpus())
     folder, report = prepare(tmp_path, TextDataConfig(source=source))
     other, second = prepare(tmp_path, TextDataConfig(source=source, tokenizer=folder))
     assert other != folder
     assert second.splits == report.splits
-    with pytest.raises(DataError, match=r"data\.tokenizer must be a folder with tokenizer\.model, got .*none"):
+    with pytest.raises(DataError, match=r"none.* must "):
         prepare(tmp_path, TextDataConfig(source=source, tokenizer=tmp_path / "none"))
+    UnitTokenizer.train(["a b"], tmp_path, "words", 300)
+    with pytest.raises(RecipeError, match=r"data\.tokenizer must have a vocabulary of characters, got another"):
+        prepare(tmp_path, TextDataConfig(source=source, tokenizer=tmp_path))
 
 
-@pytest.mark.parametrize("vocabulary", ["characters", "bytes"])
-def test_boundaries_of_the_teacher(vocabulary: str, tmp_path: Path) -> None:
+def test_boundaries_of_the_teacher(tmp_path: Path) -> None:
     text = corpus().replace("river", "jöki")
-    settings = {"source": write(tmp_path / "a.txt", text), "subwords": 40, "vocabulary": vocabulary}
+    settings = {"source": write(tmp_path / "a.txt", text), "subwords": 40}
     folder, report = prepare(tmp_path, TextDataConfig.model_validate(settings))
     stream = TextStream.open(folder, "train")
     assert stream.boundaries is not None
@@ -162,10 +170,10 @@ def test_other_content_is_never_replaced(tmp_path: Path) -> None:
 
 
 def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text(json.dumps({"text": corpus(100)}) + '\n{"text": 1}\n')
+    path = tmp_path / "a.parquet"
+    parquet.write_table(pyarrow.table({"text": [corpus(100), None]}), path)
     config = TextDataConfig(source=TextSourceConfig(kind="wiki40b", path=path))
-    with pytest.raises(DataError, match=r"a.jsonl:2: 'text' must be text, got int; correct it, or skip such rows with"):
+    with pytest.raises(DataError, match=r"a.parquet:2: 'text' must .*; correct it, or skip such rows with"):
         prepare(tmp_path, config)
     assert not (tmp_path / "prepared" / "text").exists()
     _, report = prepare(tmp_path, config, skip=True)
@@ -189,17 +197,3 @@ def test_settings_are_checked(tmp_path: Path) -> None:
     source = TextSourceConfig(kind="plain", path=tmp_path)
     with pytest.raises(ValidationError, match=r"prepared must be a folder of its own, such as prepared/news, got \.\."):
         TextDataConfig(source=source, prepared=Path(".."))
-
-
-def test_a_long_text_needs_no_more_memory(tmp_path: Path) -> None:
-    import tracemalloc
-
-    (tmp_path / "a.txt").write_text(corpus(400_000))
-    source = TextSourceConfig(kind="plain", path=tmp_path / "a.txt")
-    peaks = []
-    for limit in (500_000, 2_000_000):
-        tracemalloc.start()
-        prepare(tmp_path, TextDataConfig(source=source, max_characters=limit, vocabulary="bytes"))
-        peaks.append(tracemalloc.get_traced_memory()[1])
-        tracemalloc.stop()
-    assert peaks[1] < 1 << 26

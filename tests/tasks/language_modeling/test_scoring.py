@@ -11,9 +11,7 @@ from sumpool.core.output import Scores
 from sumpool.progress import Check, no_op
 from sumpool.tasks.language_modeling.config import TextEvaluationConfig
 from sumpool.tasks.language_modeling.evaluate import (
-    EncodedText,
     TextWindow,
-    count_units,
     overlapping_windows,
     released_windows,
     score_text,
@@ -22,13 +20,13 @@ from sumpool.tasks.language_modeling.measures import ScoredWindow, score_languag
 from sumpool.tasks.language_modeling.model import LanguageModel
 
 CPU = torch.device("cpu")
-BYTES = [b"", *(bytes([97 + index]) for index in range(5)), b" ", b"\xc3", b"\xa4"]
+VOCABULARY = 9
 
 
 class Recurrent(nn.Module):
     """Causal model of one recurrent layer, whose segments end at a token."""
 
-    def __init__(self, vocabulary: int = len(BYTES), end: int = 6) -> None:
+    def __init__(self, vocabulary: int = VOCABULARY, end: int = 6) -> None:
         super().__init__()
         torch.manual_seed(1)
         self.embedding = nn.Embedding(vocabulary, 8)
@@ -65,7 +63,7 @@ def scored(
     return list(
         score_text(
             cast(LanguageModel, Recurrent()),
-            EncodedText(ids, BYTES),
+            ids,
             windows,
             batch_tokens=batch_tokens,
             device=CPU,
@@ -102,25 +100,13 @@ def test_boundaries_and_lengths_are_those_of_the_whole_text() -> None:
     assert sorted(counted) == sorted(lengths.tolist())
 
 
-def test_units_are_those_of_the_text() -> None:
-    ids = np.array([1, 6, 7, 8, 2, 6, 6, 3, 7, 8])
-    data = b"".join(BYTES[id] for id in ids[1:])
-    windows = scored(ids, length=4, step=2)
-    assert sum(window.bytes for window in windows) == len(data)
-    assert sum(window.characters for window in windows) == len(data.decode())
-    assert sum(window.words for window in windows) == len(data.split())
-    assert sum(window.tokens for window in windows) == 9
-
-
 def test_a_model_that_knows_nothing_needs_the_bits_of_its_vocabulary() -> None:
     model = Recurrent()
     for parameter in model.parameters():
         nn.init.zeros_(parameter)
     windows = overlapping_windows(50, 16, 4)
-    results = list(
-        score_text(cast(LanguageModel, model), EncodedText(text(50), BYTES), windows, batch_tokens=64, device=CPU)
-    )
-    assert score_language_model(("", "", ""), (16, 4), results, 100).bpc.mean == pytest.approx(math.log2(len(BYTES)))
+    results = list(score_text(cast(LanguageModel, model), text(50), windows, batch_tokens=64, device=CPU))
+    assert score_language_model(("", "", ""), (16, 4), results, 100).bpc.mean == pytest.approx(math.log2(VOCABULARY))
 
 
 def test_a_signal_stops_between_batches() -> None:
@@ -169,27 +155,6 @@ def test_the_released_protocol_drops_the_remainder() -> None:
     windows = released_windows(16 * 10 + 15, 8, 4)
     assert max(window.end for window in windows) == 160
     assert sum(window.tokens for window in windows) == 16 * 9
-
-
-def test_units_are_counted_where_they_begin() -> None:
-    for before, text, expected in (
-        (b"", b"the cat", (7, 2)),
-        (b"t", b"he cat", (6, 1)),
-        (b" ", b"he cat", (6, 2)),
-        (b"a", b"\n\n", (2, 0)),
-        (b"", "tä tää".encode(), (6, 2)),
-        ("ä".encode()[:1], "ä b".encode()[1:], (2, 1)),
-        (b"", b"", (0, 0)),
-    ):
-        assert count_units(before, text) == expected
-
-
-def test_windows_of_a_text_count_its_units() -> None:
-    text = "yksi kaksi  kolme\nneljä viisi ".encode()
-    parts = [(text[max(0, start - 1) : start], text[start : start + 5]) for start in range(0, len(text), 5)]
-    counted = [count_units(*part) for part in parts]
-    assert sum(part[0] for part in counted) == len(text.decode())
-    assert sum(part[1] for part in counted) == len(text.split())
 
 
 def test_windows_that_leave_tokens_out_are_refused() -> None:

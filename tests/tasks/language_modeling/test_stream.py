@@ -14,24 +14,22 @@ from sumpool.tasks.language_modeling.stream import (
     PADDING,
     STREAM,
     TextStream,
-    TextStreamWriter,
     TextWindows,
     WindowSampler,
     collate_windows,
+    write_stream,
 )
 
 pytestmark = pytest.mark.slow
 
 
-def write(folder: Path, vocabulary: int, *parts: list[int]) -> None:
-    with TextStreamWriter(folder, "test", vocabulary, boundaries=False) as writer:
-        for part in parts:
-            writer.add(np.array(part))
+def write(folder: Path, vocabulary: int, ids: list[int]) -> None:
+    write_stream(folder, "test", np.array(ids), None, vocabulary)
 
 
 @pytest.mark.parametrize(("vocabulary", "size"), [(300, 2), (65_536, 2), (65_537, 4)])
 def test_ids_are_mapped_and_read_as_a_ring(vocabulary: int, size: int, tmp_path: Path) -> None:
-    write(tmp_path, vocabulary, [5, 6], [7, 299])
+    write(tmp_path, vocabulary, [5, 6, 7, 299])
     stream = TextStream.open(tmp_path, "test", vocabulary)
     assert stream.ids.tolist() == [5, 6, 7, 299]
     assert stream.ids.itemsize == size
@@ -59,9 +57,7 @@ def test_damage_is_named(tmp_path: Path) -> None:
 
 def stream(tmp_path: Path, tokens: int = 103, *, taught: bool = False) -> TextStream:
     ids = np.arange(5, 5 + tokens)
-    with TextStreamWriter(tmp_path, "train", 500, boundaries=taught) as writer:
-        writer.add(ids[:50], ids[:50] % 3 == 0)
-        writer.add(ids[50:], ids[50:] % 3 == 0)
+    write_stream(tmp_path, "train", ids, ids % 3 == 0 if taught else None, 500)
     return TextStream.open(tmp_path, "train", 500)
 
 
@@ -108,8 +104,6 @@ def test_windows_of_a_ring_go_on_at_the_beginning(tmp_path: Path) -> None:
     assert item.ids.tolist() == [103, 104, 105, 106, 107, 5, 6, 7, 8, 9]
     assert item.target.tolist() == [104, 105, 106, 107, 5, 6, 7, 8, 9, 10]
     assert item.id == "tokens 98-107"
-    with pytest.raises(IndexError, match="window index must be between 0 and 102, got 103"):
-        windows[103]
 
 
 def test_consecutive_windows_predict_every_token_but_the_first_once(tmp_path: Path) -> None:
@@ -118,8 +112,6 @@ def test_consecutive_windows_predict_every_token_but_the_first_once(tmp_path: Pa
     assert targets == list(range(6, 108))
     assert windows.lengths.tolist() == [len(windows[index].ids) for index in range(len(windows))]
     assert windows.lengths[-1] == 2
-    with pytest.raises(IndexError, match="window index must be between 0 and 10, got 11"):
-        windows[11]
 
 
 def test_segments_of_the_teacher_end_at_boundaries(tmp_path: Path) -> None:
@@ -138,5 +130,3 @@ def test_batches_are_packed_and_only_the_last_window_is_padded(tmp_path: Path) -
     assert batch.target is not None
     assert torch.equal(batch.target[0, :-1], batch.ids[0, 1:])
     assert batch.target[1, 2:].eq(batch.pad).all()
-    with pytest.raises(ValueError, match="items must not be empty, got none"):
-        collate_windows([], 1, 1)

@@ -121,7 +121,7 @@ def test_a_run_is_described(make: Make) -> None:
     details = describe_run(train(make("fixed")))
     assert details.recipe["task"] == "language_modeling"
     assert details.recipe["model.boundaries"] == "fixed"
-    assert details.data["characters"].startswith("train ")
+    assert details.data["tokens"].startswith("train ")
     assert len(details.validations) == 2
 
 
