@@ -10,7 +10,7 @@ from torch import nn
 
 from sumpool.core.decoding.config import DecodingConfig, Lengths, choose_lengths
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.nn.quantization import Bfloat16Linear, Int8Linear, PackedLinear, has_int8, has_packed_bf16
+from sumpool.core.nn.quantization import Int8Linear, PackedLinear, has_int8, has_packed_bf16
 from sumpool.data.report import DataReport, LengthStats, SplitReport, summarize_split
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
@@ -71,11 +71,12 @@ def test_auto_chooses_for_encoder_and_decoder_apart(
     with caplog.at_level("DEBUG", logger="sumpool"):
         mixed = load_for_generation(run_folder, ["summarize.device=cpu"])
     assert caplog.messages == ["summarize.precision=auto: encoder bf16, decoder int8 on cpu"]
-    layers = {name.split(".")[0] for name, layer in mixed.model.named_modules() if isinstance(layer, Bfloat16Linear)}
-    assert layers == {"encoder"}
+    packed = {name: layer.dtype for name, layer in mixed.model.named_modules() if isinstance(layer, PackedLinear)}
+    assert {name.split(".")[0] for name, dtype in packed.items() if dtype is torch.bfloat16} == {"encoder"}
     assert all(summary.text for summary in Pipeline.of(mixed).summarize([Document("1", story(1, 12))]))
     explicit = load_for_generation(run_folder, ["summarize.device=cpu", "summarize.precision=int8"])
-    assert not any(isinstance(layer, Bfloat16Linear) for layer in explicit.model.modules())
+    packed = {name: layer.dtype for name, layer in explicit.model.named_modules() if isinstance(layer, PackedLinear)}
+    assert torch.bfloat16 not in packed.values()
 
 
 def test_without_any_run_the_shipped_model_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,7 +43,10 @@ class UnquantizedLinear(nn.Linear):
 
 @final
 class PackedLinear(nn.Module):
-    """Linear layer in the precision of its weights, which oneDNN has prepacked; equals `nn.Linear` up to rounding."""
+    """Linear layer in the precision of its weights, which oneDNN has prepacked; equals `nn.Linear` up to rounding.
+
+    Rows of another precision are rounded, and its output is in theirs.
+    """
 
     bias: Tensor | None
 
@@ -56,34 +59,15 @@ class PackedLinear(nn.Module):
         """
         super().__init__()
         self.out_features, self.in_features = weight.shape
+        self.dtype = weight.dtype
         self.packed = torch.ops.mkldnn._reorder_linear_weight(weight.detach())
         self.register_buffer("bias", bias if bias is None else bias.detach())
 
     def forward(self, rows: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
-        mapped: Tensor = torch.ops.mkldnn._linear_pointwise(rows, self.packed, self.bias, "none", [], "")
-        return mapped
-
-
-@final
-class Bfloat16Linear(nn.Module):
-    """Linear layer with prepacked bf16 weights between layers in single precision; its input is rounded to bf16."""
-
-    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
-        """Round and prepack the weights.
-
-        Args:
-            weight: (out_features, in_features), on the CPU; not kept.
-            bias: (out_features,).
-        """
-        super().__init__()
-        self.out_features, self.in_features = weight.shape
-        self.packed = PackedLinear(weight.to(torch.bfloat16), None if bias is None else bias.to(torch.bfloat16))
-
-    def forward(self, rows: Tensor) -> Tensor:
-        """Map (..., in_features) to (..., out_features), in the precision of the rows."""
-        mapped: Tensor = self.packed(rows.to(torch.bfloat16)).to(rows.dtype)
-        return mapped
+        rounded = rows.to(self.dtype)
+        mapped: Tensor = torch.ops.mkldnn._linear_pointwise(rounded, self.packed, self.bias, "none", [], "")
+        return mapped.to(rows.dtype)
 
 
 @final
@@ -177,8 +161,10 @@ def quantize(model: nn.Module, precision: Precision, encoder: Precision | None =
         in_pointer = name.startswith("output.") and isinstance(layer, nn.Linear)
         replacement: nn.Module
         if precision == "int8" and not in_pointer and len(weight) >= MIN_QUANTIZED_OUTPUTS:
-            is_bf16 = in_encoder and encoder == "bf16"
-            replacement = Bfloat16Linear(weight, bias) if is_bf16 else Int8Linear(weight, bias)
+            if in_encoder and encoder == "bf16":
+                replacement = PackedLinear(weight.bfloat16(), None if bias is None else bias.bfloat16())
+            else:
+                replacement = Int8Linear(weight, bias)
         elif (in_encoder and precision != "bf16") or not torch.backends.mkldnn.is_available():
             continue
         else:

@@ -12,7 +12,6 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn import quantization
 from sumpool.core.nn.layers import TiedProjection
 from sumpool.core.nn.quantization import (
-    Bfloat16Linear,
     Int8Linear,
     PackedLinear,
     Precision,
@@ -150,7 +149,8 @@ def test_an_encoder_in_bf16_beside_int8() -> None:
     assert actual.dtype == torch.float32
     assert (actual - expected).norm() < 0.02 * expected.norm()
     kinds = [type(part) for part in (model.encoder[0], *model.decoder, *model.output)]
-    assert kinds == [Bfloat16Linear, Int8Linear, PackedLinear, UnquantizedLinear, PackedLinear, Int8Linear]
+    assert kinds == [PackedLinear, Int8Linear, PackedLinear, UnquantizedLinear, PackedLinear, Int8Linear]
+    assert model.encoder[0].dtype == torch.bfloat16
 
 
 @pytest.mark.skipif(not has_packed_bf16(), reason="needs oneDNN with bf16")
@@ -159,14 +159,14 @@ def test_bf16_layers_round_weights_and_rows(inputs: int, outputs: int) -> None:
     plain, rows = make_linear(inputs, outputs), torch.randn(17, inputs)
     weight, bias = plain.weight.bfloat16(), plain.bias.bfloat16()
     expected = (rows.bfloat16().double() @ weight.double().T + bias).float()
-    mapped = Bfloat16Linear(plain.weight, plain.bias)(rows)
+    mapped = PackedLinear(weight, bias)(rows)
     assert mapped.dtype == torch.float32
     assert (mapped - expected).norm() < 0.005 * expected.norm()
     packed = PackedLinear(weight, bias)(rows.bfloat16())
     assert packed.dtype == torch.bfloat16
     assert torch.equal(packed.float(), mapped)
     without_bias = (rows.bfloat16().double() @ weight.double().T).float()
-    assert (Bfloat16Linear(plain.weight)(rows) - without_bias).norm() < 0.005 * without_bias.norm()
+    assert (PackedLinear(weight)(rows) - without_bias).norm() < 0.005 * without_bias.norm()
 
 
 @pytest.mark.parametrize(("precision", "encoder"), [("fp32", "bf16"), ("bf16", "int8"), ("int8", "fp32")])
@@ -231,7 +231,7 @@ def test_every_variant_can_be_quantized(variants: list[str], precisions: list[Pr
 
 @pytest.mark.skipif(sys.platform != "linux" or not has_packed_bf16(), reason="needs /proc, and bf16")
 def test_memory_does_not_grow_with_the_numbers_of_rows() -> None:
-    layer = Bfloat16Linear(torch.randn(256, 256))
+    layer = PackedLinear(torch.randn(256, 256).bfloat16())
 
     def multiply(first: int, last: int) -> int:
         with torch.inference_mode():
