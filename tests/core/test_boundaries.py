@@ -251,21 +251,4 @@ def test_losses_count_real_tokens_only() -> None:
         for row, real in enumerate((12, 1, 7))
     ]
     assert losses["boundaries"].item() == pytest.approx(sum(per_document) / 3)
-
-
-@pytest.mark.slow
-def test_the_language_model_learns_and_is_not_used_in_evaluation(monkeypatch: pytest.MonkeyPatch) -> None:
-    boundaries = EntropyBoundaries(EntropyBoundariesConfig(hidden=8), nn.Embedding(50, 16)).double()
-    ids = torch.stack([(torch.arange(60) * 7) % 50, (torch.arange(60) * 7 + 3) % 50])
-    tokens = replace(make_tokens(60, 60), ids=ids)
-    optimizer = torch.optim.Adam(boundaries.parameters(), 0.01)
-    for _ in range(60):
-        loss = boundaries(tokens).losses["language_model"]
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    assert loss.item() < 0.5
-    monkeypatch.setattr(ConvolutionalLanguageModel, "forward", None)
-    segmentation = boundaries.eval()(tokens)
-    assert segmentation.losses == {}
-    assert torch.equal(segmentation.ends > 0.5, boundaries.predictor(tokens).sigmoid() > 0.5)
+    assert boundaries.eval()(tokens).losses == {}
