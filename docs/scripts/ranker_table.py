@@ -184,7 +184,7 @@ def report(
         for name, values in scores.items():
             line = f"  {name:36}" + " / ".join(f"{100 * value:.1f}" for value in values.mean(axis=0))
             if name not in BASELINES:
-                tests = compare(values, best, RESAMPLES, 0)
+                tests = compare(values, best, RESAMPLES)
                 line += "  p " + " ".join(f"{test.permutation:.3f}" for test in tests)
             print(line)  # noqa: T201
 

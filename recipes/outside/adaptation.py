@@ -19,7 +19,7 @@ from resource import RUSAGE_CHILDREN, getrusage
 import numpy as np
 from common import HALVES, Row, read_corpus
 
-from sumpool.evaluation.statistics import SEED, compare, holm
+from sumpool.evaluation.statistics import compare, holm
 
 VALIDATION, LEFT = 30, 300
 SYSTEMS = {
@@ -77,7 +77,7 @@ def _table(folder: Path, pairs: int, systems: Sequence[str]) -> Iterator[str]:
     scores = {name: _scores(file, "model") for name, file in zip(names, files, strict=True)}
     scores["LEAD, 60 words"] = _scores(files[0], "lead")
     tests = [(system, other) for system in systems for other in ("shipped", "LEAD, 60 words")]
-    results = [compare(scores[first][:, :1], scores[second][:, :1], _RESAMPLES, SEED)[0] for first, second in tests]
+    results = [compare(scores[first][:, :1], scores[second][:, :1], _RESAMPLES)[0] for first, second in tests]
     p_values = dict(zip(tests, holm([result.permutation for result in results]), strict=True))
     losses = {system: _losses(folder / f"runs/{system}-{pairs}") for system in systems}
     yield "| system | validation loss | ROUGE-1 / 2 / Lsum | p against shipped | p against LEAD | processor time |"

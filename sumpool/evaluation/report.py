@@ -333,7 +333,7 @@ def compare_systems(
     if not pairs:
         return []
     first, second = (np.concatenate([systems[name] for name in names], axis=1) for names in zip(*pairs, strict=True))
-    tests = compare(first, second, resamples, SEED)  # (pairs * types)
+    tests = compare(first, second, resamples)  # (pairs * types)
     by_pair = [tests[start : start + len(TYPES)] for start in range(0, len(tests), len(TYPES))]
     corrected = [holm([test.permutation for test in column]) for column in zip(*by_pair, strict=True)]  # (types, pairs)
     return [
@@ -354,7 +354,7 @@ def _rows(
 ) -> list[ReportRow]:
     """Rows of all systems on one slice; the systems share the resamples."""
     scores = {system: values[:, : len(TYPES)] for system, values in systems.items()}
-    estimates = estimate(np.concatenate([*scores.values()], axis=1), config.resamples, SEED)
+    estimates = estimate(np.concatenate([*scores.values()], axis=1), config.resamples)
     pairs = [(system, "lead") for system in systems if system != "lead" and "lead" in systems]
     against = {item.system: item.rouge for item in compare_systems(slice_name, scores, pairs, config.resamples)}
     rows = []

@@ -56,32 +56,30 @@ class PairedTest:
     losses: int
 
 
-def estimate(values: Floats, resamples: int, seed: int) -> list[Estimate]:
+def estimate(values: Floats, resamples: int) -> list[Estimate]:
     """Return the mean of each column with its 95 % percentile bootstrap interval.
 
     Args:
         values: (documents, columns); all columns share the resamples.
         resamples: Number of resamples.
-        seed: Seed of the resamples.
 
     Raises:
         ValueError: If there is no document.
     """
     if not len(values):
         raise ValueError("values must contain at least one document, got none")
-    means = _resampled_means(values, resamples, seed)
+    means = _resampled_means(values, resamples)
     low, high = np.percentile(means, [2.5, 97.5], axis=0)
     return [Estimate(*map(float, column)) for column in zip(values.mean(axis=0), low, high, strict=True)]
 
 
-def estimate_ratio(numerators: Floats, denominators: Floats, resamples: int, seed: int) -> Estimate:
+def estimate_ratio(numerators: Floats, denominators: Floats, resamples: int) -> Estimate:
     """Return the ratio of two means over the same documents with its 95 % percentile bootstrap interval.
 
     Args:
         numerators: (documents,).
         denominators: (documents,); a resample whose mean is 0 has the ratio NaN.
         resamples: Number of resamples.
-        seed: Seed of the resamples.
 
     Raises:
         ValueError: If there is no document.
@@ -90,20 +88,19 @@ def estimate_ratio(numerators: Floats, denominators: Floats, resamples: int, see
         raise ValueError("numerators must contain at least one document, got none")
     values = np.stack([numerators, denominators], axis=1)  # (documents, 2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        means = _resampled_means(values, resamples, seed)
+        means = _resampled_means(values, resamples)
         low, high = np.nanpercentile(means[:, 0] / means[:, 1], [2.5, 97.5])
         ratio = values[:, 0].mean() / values[:, 1].mean()
     return Estimate(float(ratio), float(low), float(high))
 
 
-def compare(system: Floats, other: Floats, resamples: int, seed: int) -> list[PairedTest]:
+def compare(system: Floats, other: Floats, resamples: int) -> list[PairedTest]:
     """Compare two systems on the same documents, column by column.
 
     Args:
         system: (documents, columns).
         other: (documents, columns), the same documents in the same order.
         resamples: Number of resamples of each test.
-        seed: Seed of both tests.
 
     Raises:
         ValueError: If the shapes differ or there is no document.
@@ -112,8 +109,8 @@ def compare(system: Floats, other: Floats, resamples: int, seed: int) -> list[Pa
         raise ValueError(f"both systems must be scored on the same documents, got {system.shape} and {other.shape}")
     differences = system - other  # (documents, columns)
     observed = np.abs(differences.mean(axis=0))  # (columns)
-    centred = _resampled_means(differences, resamples, seed) - differences.mean(axis=0)  # (resamples, columns)
-    random, documents = np.random.default_rng(seed), len(differences)
+    centred = _resampled_means(differences, resamples) - differences.mean(axis=0)  # (resamples, columns)
+    random, documents = np.random.default_rng(SEED), len(differences)
     swapped = _weighted_means(  # (resamples, columns)
         differences, resamples, lambda rows: random.choice((-1.0, 1.0), size=(rows, documents))
     )
@@ -123,7 +120,7 @@ def compare(system: Floats, other: Floats, resamples: int, seed: int) -> list[Pa
     return [
         PairedTest(*column)
         for column in zip(
-            estimate(differences, resamples, seed),
+            estimate(differences, resamples),
             _p_values(centred, observed),
             _p_values(swapped, observed),
             *(counts.tolist() for counts in (wins, ties.sum(axis=0), losses)),
@@ -163,7 +160,7 @@ def compare_all(systems: Mapping[str, Floats]) -> list[tuple[str, str, Estimate,
     if not pairs:
         return []
     first, second = (np.stack([systems[pair[side]] for pair in pairs], axis=1) for side in (0, 1))
-    tests = compare(first, second, _PAIR_RESAMPLES, SEED)
+    tests = compare(first, second, _PAIR_RESAMPLES)
     p_values = holm([test.permutation for test in tests])
     return [(*pair, test.difference, p) for pair, test, p in zip(pairs, tests, p_values, strict=True)]
 
@@ -177,9 +174,9 @@ def not_separated(name: str, differences: Sequence[tuple[str, str, Estimate, flo
     ]
 
 
-def _resampled_means(values: Floats, resamples: int, seed: int) -> Floats:
+def _resampled_means(values: Floats, resamples: int) -> Floats:
     """Means (resamples, columns) of resampled documents."""
-    random, documents = np.random.default_rng(seed), len(values)
+    random, documents = np.random.default_rng(SEED), len(values)
     uniform = np.full(documents, 1 / documents)
     return _weighted_means(values, resamples, lambda rows: random.multinomial(documents, uniform, size=rows))
 

@@ -119,10 +119,6 @@ def _measure(
         yield Row(values, timings.get(name), left_out.get(name, ""))
 
 
-def _loop(states: Tensor, scores: Tensor, keep: int) -> Tensor:
-    return iterate(states, scores, torch.ones_like(scores, dtype=torch.bool), keep, SHARPNESS)
-
-
 def _all_steps(states: Tensor, scores: Tensor, keep: int) -> Tensor:
     mask = torch.ones_like(scores, dtype=torch.bool)
     return step_weights(scores, mask, *top_k(scores, mask, keep), SHARPNESS) @ states
@@ -133,19 +129,17 @@ def _halve(states: Tensor, scores: Tensor, keep: int, sort: Sort, hard: bool = F
     return halve(scores, mask, keep, Peak(), hard, sort).mixture.combine(states)
 
 
-def _by_document(states: Tensor, scores: Tensor, keep: int) -> Tensor:
-    """Halve one document after the other, as the released code does."""
-    pairs = zip(states.split(1), scores.split(1), strict=True)
-    return torch.cat([_halve(*document, keep, "each_round") for document in pairs])
-
-
 OPERATORS: Mapping[str, Pool] = {
     SORTED: partial(_halve, sort="each_round"),
     ONCE: partial(_halve, sort="once"),
     NEVER: partial(_halve, sort="never"),
     HARD: partial(_halve, sort="each_round", hard=True),
-    BY_DOCUMENT: _by_document,
-    LOOP: _loop,
+    BY_DOCUMENT: lambda states, scores, keep: torch.cat(  # as the released code does
+        [_halve(*document, keep, "each_round") for document in zip(states.split(1), scores.split(1), strict=True)]
+    ),
+    LOOP: lambda states, scores, keep: iterate(
+        states, scores, torch.ones_like(scores, dtype=torch.bool), keep, SHARPNESS
+    ),
     STEPS: _all_steps,
 }
 
@@ -177,10 +171,20 @@ def operators_result(rows: Sequence[Row]) -> Result:
     left_out = sum(bool(row.note) for row in rows)
     slow = [f"-: left out, it would take too long ({left_out} of {len(rows)}; see study.seconds)"] if left_out else []
     similarity, time = (pivot(shown, ("length", "keep"), "operator", value) for value in ("similarity", "fastest"))
-    rounds = (_seconds_per_round(row) for row in where(shown, {"operator": SORTED}))
+    rounds = (row["fastest"] / row["rounds"] for row in where(shown, {"operator": SORTED}))
     similarity = [line.also({"published": PUBLISHED.get(line["length"], {}).get(line["keep"])}) for line in similarity]
     time = [line.also({"round": seconds}) for line, seconds in zip(time, rounds, strict=True)]
     facts = {"legend": _LEGEND, "batch": rows[0]["batch"]}
+    lengths = []  # when halving overtakes the loop, and what a round takes
+    for length in most:
+        same = [rows for (vectors, _), rows in cells.items() if vectors == length]
+        batched, alone = (
+            fmean(rows[name]["fastest"] / rows[name]["rounds"] for rows in same) for name in (SORTED, BY_DOCUMENT)
+        )
+        # about 10 ms of the released code at batch 16, whatever the length
+        published = {"published": "32 to 64", "published_round": "about 10"}
+        values = {"length": length, "crossing": crossing(cells, length), "batched": batched, "alone": alone}
+        lengths.append(Row({**values, **published}))
     sorting = [
         Row({"sorting": name, "overhead": overhead(cells, other), "saving": saving(cells, other)})
         for name, other in (("each round against never", NEVER), ("each round against once", ONCE))
@@ -191,7 +195,7 @@ def operators_result(rows: Sequence[Row]) -> Result:
     tables = [
         make_table("similarity", similarity, facts, columns=similar),
         make_table("pooling_time", time, facts, columns=timed, notes=slow),
-        make_table("halving", [*_length_rows(cells)], facts),
+        make_table("halving", lengths, facts),
         make_table("sorting", sorting),
     ]
     return Result({"operators": rows}, tables)
@@ -203,25 +207,6 @@ def by_cell(rows: Sequence[Row]) -> dict[tuple[int, int], dict[str, Row]]:
     for row in rows:
         cells.setdefault((row["length"], row["keep"]), {})[row["operator"]] = row
     return cells
-
-
-def _seconds_per_round(row: Row) -> float:
-    return float(row["fastest"] / row["rounds"])
-
-
-def _length_rows(cells: Cells) -> Iterator[Row]:
-    """By length: when halving overtakes the loop, and what a round takes."""
-    for length in dict.fromkeys(vectors for vectors, _ in cells):
-        same = [rows for (vectors, _), rows in cells.items() if vectors == length]
-        values = {
-            "length": length,
-            "crossing": crossing(cells, length),
-            "published": "32 to 64",
-            "batched": fmean(_seconds_per_round(rows[SORTED]) for rows in same),
-            "alone": fmean(_seconds_per_round(rows[BY_DOCUMENT]) for rows in same),
-            "published_round": "about 10",  # ms of the released code at batch 16, whatever the length
-        }
-        yield Row(values)
 
 
 def crossing(cells: Cells, length: int) -> int | None:
@@ -247,8 +232,5 @@ def overhead(cells: Cells, operator: str) -> float:
 
 def saving(cells: Cells, operator: str) -> float:
     """Error that sorting saves over `operator`: mean over the cells of the share of 1 - similarity."""
-    return fmean(1 - _error(rows[SORTED]) / _error(rows[operator]) for rows in cells.values())
-
-
-def _error(row: Row) -> float:
-    return max(1 - float(row["similarity"]), 1e-9)
+    errors = [[max(1 - rows[name]["similarity"], 1e-9) for name in (SORTED, operator)] for rows in cells.values()]
+    return fmean(1 - ours / other for ours, other in errors)

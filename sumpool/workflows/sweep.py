@@ -20,7 +20,7 @@ from sumpool.core.nn.layers import SkipInit
 from sumpool.data.config import Split
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError, SumpoolError, is_out_of_memory
 from sumpool.evaluation.scores import SCORES, read_scores
-from sumpool.evaluation.statistics import SEED, Estimate, compare_all, estimate, not_separated
+from sumpool.evaluation.statistics import Estimate, compare_all, estimate, not_separated
 from sumpool.evaluation.task import Results
 from sumpool.io.atomic import disk_errors, replace_file, temporary_path
 from sumpool.io.bounded import read_json
@@ -453,7 +453,7 @@ def tabulate(runs: Sequence[SweepRun], resamples: int, notes: Sequence[str] = ()
         documents = sorted(finished[0].scores)
         first_scores[name] = {run.recipe.seed: [run.scores[each][0] for each in documents] for run in finished}
         titles = (_ROUGE if values.shape[-1] == len(_ROUGE) else _ACCURACY).values()
-        estimates = estimate(values.mean(axis=0), resamples, SEED)  # of (documents, n)
+        estimates = estimate(values.mean(axis=0), resamples)  # of (documents, n)
         by_seed = values.mean(axis=1).T.tolist()  # (n, seeds)
         scores[name] = dict(zip(titles, zip(estimates, by_seed, strict=True), strict=True))
     # Rows are compared that have finished with the seeds of the first such row.

@@ -10,6 +10,7 @@ pipelines. The validation rows of `text` are its test rows, as there.
 import json
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -78,7 +79,11 @@ def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check:
     about = {"task": config.task, "rows": counts, **origin}
     if config.lengths is not None:
         about["lengths"] = config.lengths
-    kept = _read(folder)
+    kept: Any = {}
+    with suppress(OSError, ValueError):
+        kept = parse_json(read_regular(folder / DATA))
+    if not isinstance(kept, dict) or "rows" not in kept:
+        kept = {}
     if kept.get("settings") == parse_json(json.dumps(about)) and all(
         (folder / f"{split}.jsonl").is_file() for split in SPLITS
     ):
@@ -97,14 +102,6 @@ def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check:
             written[split] = _write(new / f"{split}.jsonl", islice(rows, limit), limit, report, check)
         (new / DATA).write_text(json.dumps({"settings": about, "rows": written}, indent=1) + "\n")
     return written
-
-
-def _read(folder: Path) -> dict[str, Any]:
-    try:
-        content = parse_json(read_regular(folder / DATA))
-    except (OSError, ValueError):
-        return {}
-    return content if isinstance(content, dict) and "rows" in content else {}
 
 
 @dataclass(frozen=True)
@@ -127,14 +124,15 @@ class Grammar:
 def expressions(seed: str, grammar: Grammar) -> Iterator[tuple[list[str], int]]:
     """Generate different expressions with their values, without end; equal seeds give equal expressions."""
     draw = random.Random(seed)
-    seen: set[int] = set()
+    numbers = {symbol: number for number, symbol in enumerate([*"0123456789", *OPERATORS, CLOSE])}
+    seen: set[int] = set()  # hashes of numbers, which unlike those of texts are the same in every process
     while True:
         symbols: list[str] = []
         try:
             value = _expression(draw, grammar, 1, symbols)
         except _TooLongError:
             continue
-        digest = hash(tuple(map(_code, symbols)))
+        digest = hash(tuple(numbers[symbol] for symbol in symbols))
         if len(symbols) > grammar.shortest and digest not in seen:
             seen.add(digest)
             yield symbols, value
@@ -162,11 +160,6 @@ def _expression(draw: random.Random, grammar: Grammar, depth: int, symbols: list
 
 class _TooLongError(Exception):
     """Raised where an expression has reached the maximum length."""
-
-
-def _code(symbol: str) -> int:
-    """Number of a symbol, the same in every process, unlike the hash of a text."""
-    return int(symbol) if symbol.isdecimal() else 10 + [*OPERATORS, CLOSE].index(symbol)
 
 
 def read_copy(task: LraTask, folder: Path | None, split: str) -> Iterator[tuple[Any, ...]]:

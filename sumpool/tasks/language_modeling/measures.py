@@ -17,7 +17,7 @@ import numpy as np
 
 from sumpool.errors import DataError
 from sumpool.evaluation.report import TitledTable
-from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate_ratio, holm
+from sumpool.evaluation.statistics import Estimate, Floats, PairedTest, compare, estimate_ratio, holm
 
 _LONGEST_BAR: Final = 16
 """Lengths of segments with a count of their own in the table; longer ones share one."""
@@ -193,7 +193,7 @@ def bits(nats: float) -> float:
 
 
 def _ratio(numerators: Sequence[float], denominators: Sequence[float], resamples: int) -> Estimate:
-    return estimate_ratio(np.array(numerators, np.float64), np.array(denominators, np.float64), resamples, SEED)
+    return estimate_ratio(np.array(numerators, np.float64), np.array(denominators, np.float64), resamples)
 
 
 def _interval(estimate: Estimate, digits: int) -> str:
@@ -264,7 +264,7 @@ def compare_language_models(
                 f"{other} must be evaluated on the windows of {system} to be compared, got others: give both the same "
                 "text, vocabulary and evaluation settings"
             )
-    tests = [compare(values[system][:, None], values[other][:, None], resamples, SEED)[0] for system, other in pairs]
+    tests = [compare(values[system][:, None], values[other][:, None], resamples)[0] for system, other in pairs]
     return tuple(
         LanguageModelDifference(system, other, len(values[system]), test, corrected)
         for (system, other), test, corrected in zip(
