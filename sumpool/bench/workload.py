@@ -104,7 +104,7 @@ class Contender:
             NotImplementedError: If the system does not have it.
         """
         if not hasattr(self, workload):
-            raise NotImplementedError(f"{self.name} cannot {workload} by itself")
+            raise NotImplementedError(f"{self.name} offers no method to {workload}")
         return getattr(self, workload)(documents, *sizes)
 
     def peak(self, work: Work, device: torch.device) -> int | None:
