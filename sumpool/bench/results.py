@@ -280,19 +280,19 @@ def write_report(report: BenchReport, path: Path | None) -> None:
             replace_file(path, f"{report.to_json()}\n".encode())
 
 
-def require_benchmark(path: Path) -> None:
-    """Check that a file is new, a benchmark, or no regular file, such as /dev/stdout.
+def require_benchmark(path: Path | None) -> None:
+    """Check, before anything is measured, that `--out` names a new file, a benchmark, or no regular file.
 
     Raises:
-        RecipeError: If it is a folder or holds anything else.
+        RecipeError: If its folder is not there, or it holds anything else.
     """
-    if path.is_dir():
-        raise RecipeError(f"{path} must be a file to write, got a folder: name a file in it with --out")
-    if not path.is_file():
+    if path is None:
         return
+    if not path.parent.is_dir() or path.is_dir():
+        raise RecipeError(f"--out must name a file in a folder that is there, got {path}")
     try:
-        saved = parse_json(read_regular(path))
-        is_benchmark = saved["schema"] <= SCHEMA and bool(saved["suite"])
+        saved = parse_json(read_regular(path)) if path.is_file() else None
+        is_benchmark = saved is None or (saved["schema"] <= SCHEMA and bool(saved["suite"]))
     except (OSError, ValueError, TypeError, KeyError):
         is_benchmark = False
     if not is_benchmark:

@@ -1,8 +1,7 @@
 """`sumpool bench`: a recipe, a run or nothing in, tables out."""
 
 import gc
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -60,7 +59,7 @@ def bench(
     """
     from sumpool.bench.corpus import bench_corpus
     from sumpool.bench.models import bench as measure
-    from sumpool.bench.results import write_report
+    from sumpool.bench.results import require_benchmark, write_report
     from sumpool.bench.start import bench_start
     from sumpool.progress import GRACE, interruptible
 
@@ -68,44 +67,24 @@ def bench(
     target = target and str(run_folder(target))
     _check(target, run, {"--length": lengths}, {"--peers": peers, "--set": settings})
     gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
-    with locked_output(out):
-        with screen() as shown, interruptible(GRACE) as interruption:
-            if target == CORPUS:
-                report = bench_corpus(run, settings, peers, shown.report, interruption.check)
-            elif target == START:
-                report = bench_start(run, shown.report, interruption.check)
-            else:
-                report = measure(
-                    target,
-                    overrides=settings,
-                    lengths=lengths or (),
-                    peers=peers,
-                    report=shown.report,
-                    check=interruption.check,
-                )
-        write_report(report, out)
+    require_benchmark(out)
+    with screen() as shown, interruptible(GRACE) as interruption:
+        if target == CORPUS:
+            report = bench_corpus(run, settings, peers, shown.report, interruption.check)
+        elif target == START:
+            report = bench_start(run, shown.report, interruption.check)
+        else:
+            report = measure(
+                target,
+                overrides=settings,
+                lengths=lengths or (),
+                peers=peers,
+                report=shown.report,
+                check=interruption.check,
+            )
+    write_report(report, out)
     with screen() as shown:
         shown.result(report.to_json() if json else lay_out(report.tables()))
-
-
-@contextmanager
-def locked_output(out: Path | None) -> Iterator[None]:
-    """Check the file of `--out`, if any, and lock it for a block.
-
-    Raises:
-        RecipeError: If it has no folder to stand in or holds anything but a benchmark, or another process writes it.
-    """
-    from sumpool.bench.results import require_benchmark
-    from sumpool.io.lock import locked_for_writing
-
-    if out is None:
-        yield
-        return
-    if not out.parent.is_dir():
-        raise RecipeError(f"--out must name a file in a folder that is there, got {out}")
-    require_benchmark(out)
-    with locked_for_writing(out, "name another with --out"):
-        yield
 
 
 def _check(

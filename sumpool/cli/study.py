@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from sumpool.cli.bench import Json, Out, lay_out, locked_output
+from sumpool.cli.bench import Json, Out, lay_out
 from sumpool.cli.console import mark_segments, screen, shows_colours, table
 from sumpool.cli.options import Changes
 from sumpool.errors import RecipeError
@@ -51,7 +51,7 @@ def study(
 
     Settings of a study change with --set study.repeats=1, those of its recipe or run as elsewhere.
     """
-    from sumpool.bench.results import write_report
+    from sumpool.bench.results import require_benchmark, write_report
     from sumpool.progress import GRACE, interruptible
 
     if name is None:
@@ -65,10 +65,10 @@ def study(
     from sumpool.studies.run import run_study
 
     gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
-    with locked_output(out):
-        with screen() as shown, interruptible(GRACE) as interruption:
-            report = run_study(name, target, overrides=changes or (), report=shown.report, check=interruption.check)
-        write_report(report, out)
+    require_benchmark(out)
+    with screen() as shown, interruptible(GRACE) as interruption:
+        report = run_study(name, target, overrides=changes or (), report=shown.report, check=interruption.check)
+    write_report(report, out)
     with screen() as shown:
         shown.result(report.to_json() if json else lay_out(report.tables()))
 

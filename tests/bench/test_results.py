@@ -80,5 +80,5 @@ def test_benchmarks_are_replaced_and_other_files_are_not(tmp_path: Path) -> None
         with pytest.raises(RecipeError, match="must be new or a benchmark that --out wrote, got another file: name"):
             require_benchmark(path)
         assert path.read_text() == text
-    with pytest.raises(RecipeError, match="must be a file to write, got a folder: name a file in it with --out"):
+    with pytest.raises(RecipeError, match="--out must name a file in a folder that is there, got "):
         require_benchmark(tmp_path)
