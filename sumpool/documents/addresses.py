@@ -69,7 +69,14 @@ def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> tup
     try:
         headers = {"User-Agent": f"sumpool/{__version__}", "Accept-Encoding": "gzip, identity"}
         address_request = request.Request(address, headers=headers)  # noqa: S310 - is_address allows http and https
-        with _deadline(), _opener().open(address_request, timeout=timeout) as answer:
+        opener = request.OpenerDirector()  # without files, ftp and data addresses
+        handlers: tuple[type[request.BaseHandler], ...] = (
+            request.ProxyHandler, request.UnknownHandler, request.HTTPHandler, request.HTTPSHandler,
+            request.HTTPDefaultErrorHandler, _WebRedirects, request.HTTPErrorProcessor,
+        )  # fmt: skip
+        for handler in handlers:
+            opener.add_handler(handler())
+        with _deadline(), opener.open(address_request, timeout=timeout) as answer:
             content = read_limited(answer, limits)
             if answer.length:
                 raise IncompleteRead(b"", answer.length)
@@ -127,15 +134,3 @@ class _WebRedirects(request.HTTPRedirectHandler):
         if not newurl.lower().startswith(("http://", "https://")):
             raise ValueError(f"must redirect to an http(s) address, got {newurl}")
         return super().redirect_request(req, fp, code, msg, headers, newurl)  # type: ignore[arg-type]
-
-
-def _opener() -> request.OpenerDirector:
-    """Build an opener of http(s) addresses, without files, ftp and data addresses."""
-    opener = request.OpenerDirector()
-    handlers: tuple[type[request.BaseHandler], ...] = (
-        request.ProxyHandler, request.UnknownHandler, request.HTTPHandler, request.HTTPSHandler,
-        request.HTTPDefaultErrorHandler, _WebRedirects, request.HTTPErrorProcessor,
-    )  # fmt: skip
-    for handler in handlers:
-        opener.add_handler(handler())
-    return opener

@@ -121,10 +121,26 @@ def read_rows(name: str, options: ReadOptions) -> Iterator[tuple[Document, Field
 
     The readers of Ray Data stop at a damaged file or row, which must come out with its reason.
     """
-    read = {"parquet": _read_parquet, "jsonl": _read_lines}.get(row_kind(name), _read_documents)
-    number = 0
+    kind, path, number = row_kind(name), Path(name), 0
+
+    def lines() -> Iterator[tuple[Document, Fields]]:
+        file = cast(IO[bytes], io.BufferedReader(open_file(name), 2**20))
+        with open_unpacked(file, path) if path.suffix in COMPRESSIONS else file as unpacked:
+            for line in parse_lines(name, read_lines_limited(unpacked, options.limits, name)):
+                document = row_document(line, options)
+                yield document, dict(line.fields) if isinstance(line, Line) else {"id": document.id}
+
+    def content() -> bytes:
+        with open_file(name) as file:
+            return read_up_to(file, options.limits)
+
     try:
-        for row in read(name, options):
+        if kind:
+            rows = lines() if kind == "jsonl" else _read_parquet(name, options)
+        else:
+            documents = parse_documents(name, uncompressed_suffix(path), content, options)
+            rows = ((document, {"id": document.id, "title": document.title}) for document in documents)
+        for row in rows:
             number += 1
             yield row
         error = "" if number else f"{name} must hold rows, got none"
@@ -150,29 +166,11 @@ def _read_parquet(name: str, options: ReadOptions) -> Iterator[tuple[Document, F
             yield row_document(Line(f"{name}:{number}", row), options), row
 
 
-def _read_lines(name: str, options: ReadOptions) -> Iterator[tuple[Document, Fields]]:
-    path = Path(name)
-    file = cast(IO[bytes], io.BufferedReader(open_file(name), 2**20))
-    with open_unpacked(file, path) if path.suffix in COMPRESSIONS else file as lines:
-        for line in parse_lines(name, read_lines_limited(lines, options.limits, name)):
-            document = row_document(line, options)
-            yield document, dict(line.fields) if isinstance(line, Line) else {"id": document.id}
-
-
 def row_kind(name: str) -> str:
     """Return "parquet" or "jsonl" for files of rows that are read one at a time; empty for others."""
     path = Path(name)
     kind = ROWS.get(uncompressed_suffix(path), "")
     return kind if kind == "jsonl" or (kind == "parquet" and path.suffix not in COMPRESSIONS) else ""
-
-
-def _read_documents(name: str, options: ReadOptions) -> Iterator[tuple[Document, Fields]]:
-    def read() -> bytes:
-        with open_file(name) as file:
-            return read_up_to(file, options.limits)
-
-    for document in parse_documents(name, uncompressed_suffix(Path(name)), read, options):
-        yield document, {"id": document.id, "title": document.title}
 
 
 def encode_rows(name: str, rows: Sequence[tuple[Fields, Fields]]) -> bytes:

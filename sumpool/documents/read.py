@@ -257,7 +257,15 @@ def _problem(name: str, options: ReadOptions) -> str:
             pattern = f" that match {options.glob}" if options.glob != DEFAULT_OPTIONS.glob else ""
             is_empty = next(files_of(path, options, ignore_notice), None) is None
             return f"{name} must hold documents{pattern}, got none; check the folder" if is_empty else ""
-        _check_file(path, options.max_bytes)
+        if path.exists() and not path.is_file():
+            return ""  # a pipe can be read only once
+        with open_regular(path) as file:
+            head = file.read(_HEAD)
+        if path.suffix in COMPRESSIONS or head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")):
+            head = b""  # damage is the error of the document
+        if head.startswith(_ZIP):
+            head = read_regular(path, options.max_bytes)
+        check_libraries(detect_format(head, uncompressed_suffix(path)))
     except (OSError, ValueError) as error:
         if str(error).startswith("must"):
             return f"{path} {error}"
@@ -268,27 +276,6 @@ def _problem(name: str, options: ReadOptions) -> str:
     except DataError as error:
         return f"{path}: {error}"
     return ""
-
-
-def _check_file(path: Path, max_bytes: int) -> None:
-    """Check the first bytes of a file.
-
-    Raises:
-        OSError: If it cannot be read.
-        ValueError: If it cannot be a document.
-        DataError: If a library is missing.
-    """
-    if path.exists() and not path.is_file():
-        return  # a pipe can be read only once
-    with open_regular(path) as file:
-        head = file.read(_HEAD)
-    suffix = uncompressed_suffix(path)
-    if path.suffix in COMPRESSIONS or head.startswith((b"\x1f\x8b", b"\x28\xb5\x2f\xfd")):
-        head = b""  # damage is the error of the document
-    if head.startswith(_ZIP):
-        head = read_regular(path, max_bytes)
-    kind = detect_format(head, suffix)
-    check_libraries(kind)
 
 
 def documents_of(name: str, subject: str, suffix: str, content: bytes, options: ReadOptions) -> Iterator[Document]:

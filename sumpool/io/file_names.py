@@ -45,7 +45,13 @@ class FileNames:
             if id.startswith(f"{root}/"):
                 name = id[len(root) + 1 :]
                 break
-        safe = path = _safe_path(name)
+        parts = []
+        for raw in name.split("/"):
+            if raw not in ("", ".", ".."):
+                part = _UNSAFE.sub("_", unicodedata.normalize("NFC", raw)).strip(" ").rstrip(".")
+                part = f"_{part}" if not part or part.startswith((".", "-")) or _DEVICE.match(part) else part
+                parts.append(part.encode()[:MAX_BYTES].decode(errors="ignore"))
+        safe = path = PurePosixPath(*parts or ("_",))
         number = 0
         # some file systems ignore the case
         while (number == 0 and str(safe) != name) or str(path).casefold() in self._used:
@@ -55,13 +61,3 @@ class FileNames:
             path = safe.with_name(f"{safe.name}-{digest}")
         self._used.add(str(path).casefold())
         return Path(f"{path}{self._suffix}")
-
-
-def _safe_path(name: str) -> PurePosixPath:
-    parts = []
-    for raw in name.split("/"):
-        if raw not in ("", ".", ".."):
-            part = _UNSAFE.sub("_", unicodedata.normalize("NFC", raw)).strip(" ").rstrip(".")
-            part = f"_{part}" if not part or part.startswith((".", "-")) or _DEVICE.match(part) else part
-            parts.append(part.encode()[:MAX_BYTES].decode(errors="ignore"))
-    return PurePosixPath(*parts) if parts else PurePosixPath("_")

@@ -263,17 +263,12 @@ def read_vocabulary(library: "tokenizers.Tokenizer", vocab_size: int) -> tuple[l
         elif unknown is None:
             content = bytes(_BYTES[letter] for letter in name)
         else:
-            content = _unigram_bytes(name, has_bytes)
+            content = metaspace_bytes(name) if has_bytes else name.replace("▁", " ").encode()
+            word = content.lstrip()
+            if word.split() not in ([], [word]):
+                raise ValueError(f"the token {name!r} with white space after a word")
         contents[token] = content
     return contents, special, unknown
-
-
-def _unigram_bytes(token: str, has_bytes: bool) -> bytes:
-    content = metaspace_bytes(token) if has_bytes else token.replace("▁", " ").encode()
-    word = content.lstrip()
-    if word.split() not in ([], [word]):
-        raise ValueError(f"the token {token!r} with white space after a word")
-    return content
 
 
 def is_unigram(library: "tokenizers.Tokenizer") -> bool:

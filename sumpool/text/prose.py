@@ -166,7 +166,17 @@ def repair_text(sentences: Sequence[str], language: str = ENGLISH, document: str
         before = text
         if text and text not in repaired:
             repaired.append(text)
-    return repaired or _best_fragment(sentences)
+    # The longest fragment as a sentence, without words that end none.
+    fragments = [tidy_sentence(sentence).translate(_PAIRED).strip() for sentence in sentences]
+    fragments = [fragment for fragment in fragments if any(map(str.isalpha, fragment))]
+    if repaired or not fragments:
+        return repaired
+    longest = max(fragments, key=len)
+    words = longest.rstrip(_LOOSE_MARKS).split(" ")
+    while words and (words[-1].lower() in loose_words() or not words[-1].strip(_LOOSE_MARKS)):
+        words.pop()
+    text = " ".join(words).rstrip(_LOOSE_MARKS)
+    return [capitalise((text if ends_sentence(text) else f"{text}.") if text else longest)]
 
 
 def repair_sentence(sentence: str, language: str = ENGLISH) -> str:
@@ -179,19 +189,3 @@ def repair_sentence(sentence: str, language: str = ENGLISH) -> str:
     if not is_balanced(text):
         text = text.translate(_PAIRED)
     return text if is_whole(text, language) else ""
-
-
-def _best_fragment(sentences: Sequence[str]) -> list[str]:
-    """Return the longest fragment as a sentence, without words that end none; nothing if there is no word."""
-    fragments = [tidy_sentence(sentence).translate(_PAIRED).strip() for sentence in sentences]
-    fragments = [fragment for fragment in fragments if any(map(str.isalpha, fragment))]
-    if not fragments:
-        return []
-    longest = max(fragments, key=len)
-    words = longest.rstrip(_LOOSE_MARKS).split(" ")
-    while words and (words[-1].lower() in loose_words() or not words[-1].strip(_LOOSE_MARKS)):
-        words.pop()
-    text = " ".join(words).rstrip(_LOOSE_MARKS)
-    if text and not ends_sentence(text):
-        text += "."
-    return [capitalise(text or longest)]

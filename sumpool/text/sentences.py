@@ -199,7 +199,10 @@ class SentenceSplitter:
             return True
         if end - start < _CONTEXT and is_list_mark(text[start:end]):
             return False
-        is_open = self._is_abbreviation(name, word) or _is_initials(name)
+        # An initial, or several with periods between; vowel signs and the like do not count.
+        parts = [sum(map(str.isalpha, part)) for part in name.replace("-", ".").split(".")]
+        is_initials = parts[-1] == 1 and max(parts) <= _INITIAL_LETTERS and not any(map(str.isdigit, name))
+        is_open = self._is_abbreviation(name, word) or is_initials
         if not is_open and not is_ordinal:
             return True
         starts = len(word) > 1 and word[0].isupper() and word.lower() in self._starters
@@ -211,12 +214,6 @@ class SentenceSplitter:
         if self._abbreviations.isdisjoint((whole, last)) and not whole.endswith(self._endings):
             return False
         return last not in self._numeric or following[:1].isdigit()
-
-
-def _is_initials(name: str) -> bool:
-    """Return whether a word is an initial, or several with periods between; vowel signs and the like do not count."""
-    parts = [sum(map(str.isalpha, part)) for part in name.replace("-", ".").split(".")]
-    return parts[-1] == 1 and max(parts) <= _INITIAL_LETTERS and not any(map(str.isdigit, name))
 
 
 def join(sentences: Iterable[str], paragraph: str = "\n") -> str:

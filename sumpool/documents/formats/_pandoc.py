@@ -59,15 +59,12 @@ _ARCHIVES: Final[dict[str, Callable[[DocumentArchive], dict[str, bytes]]]] = {
 _EMBEDDED: Final = ("html", "mail", "text", "rtf", "docx")
 """Formats of documents that a Word document may embed; a web archive is a mail."""
 _NAME_LINE: Final = 200
-_ERROR_LINE: Final = re.compile(r"\(line (\d+), column \d+\)")
 _MACROS: Final = re.compile(r"^\.\s*\S+\s*|(?<=\s)[A-Z][a-z](?:\s|$)")
 """Macro at the beginning of a line, and those of mdoc inside it."""
-_EMPTY_LINE: Final = '.\\"'
-_KEPT_MACRO: Final = re.compile(r"\.\\\"|\.\s*(?:Dd|Dt|Os|Sh|Ss|Pp|TH|SH|SS|[LP]?P)\b")
-"""Comments and macros of headings and paragraphs, which stay."""
-_ESCAPE: Final = re.compile(r"\\(?:[NhoCZ](?:'[^'\n]*'?)?|\[[^\]\n]*\])")
-"""Escapes with arguments, which pandoc may refuse."""
-_MAX_REPAIRS: Final = 20
+_KEPT_MACRO: Final = re.compile(r"\.\\\"|\.\s*(?:Dd|Dt|Os|Nm|Nd|Sh|Ss|Pp|TH|SH|SS|[LP]?P)\b")
+"""Comments and macros of names, headings and paragraphs, which stay."""
+_ESCAPE: Final = re.compile(r"\\(?:[NhoCZ](?:'[^'\n]*'?)?|\[[^\]\n]*\]|f(?=[\\ ])|[{}]|n(?:\(\S\S|\S))")
+"""Escapes that pandoc may refuse."""
 _PAGE: Final = re.compile(r"(?:slide|sheet)-(\d+)")
 _NO_TEXT: Final = re.compile(rf"{CELL_MARK}|\[Graphic: [^\[\]]*\]|[\ue000-\uf8ff]")
 """Marks of numbers, what pandoc puts for objects, and pictures of fonts such as Wingdings."""
@@ -255,8 +252,16 @@ class PandocFormat:
         else:
             text, decoding = decode_text(content)
             notes += decoding
+            text = _SIMPLIFIED[self.name](text) if self.name in _SIMPLIFIED else text
             content = text.encode("utf-8", "replace")
-        markup = _run_on_manual(self.name, text) if self.name in _SIMPLIFIED else _run(self.name, content)
+        try:
+            markup = _run(self.name, content)
+        except ValueError:
+            if self.name not in _SIMPLIFIED:
+                raise
+            # A page that pandoc refuses is read without its other macros.
+            lines = (line if _KEPT_MACRO.match(line) else _MACROS.sub("", line) or '.\\"' for line in text.split("\n"))
+            markup = _run(self.name, _ESCAPE.sub("", "\n".join(lines)).encode("utf-8", "replace"))
         tree = parse_markup(markup)
         body = tree.find("body") or tree
         head = body.find("header") or HtmlElement("header")
@@ -297,28 +302,6 @@ def _run(name: str, content: bytes) -> str:
         reason = " ".join(done.stderr.decode("utf-8", "replace").split())[:200]
         raise ValueError(f"must be a document in {PANDOC[name]} that pandoc can read, got: {reason}")
     return done.stdout.decode("utf-8", "replace")
-
-
-def _run_on_manual(name: str, text: str) -> str:
-    """Return a manual page as HTML; lines that pandoc refuses, or all if need be, are without their macros.
-
-    Raises:
-        ValueError: As `_run`.
-    """
-    lines = _SIMPLIFIED[name](text).split("\n")
-    for _ in range(_MAX_REPAIRS):
-        try:
-            return _run(name, "\n".join(lines).encode("utf-8", "replace"))
-        except ValueError as error:
-            match = _ERROR_LINE.search(str(error))
-            number = min(int(match[1]) if match else 0, len(lines)) - 1
-            while number >= 0 and (not lines[number].startswith(".") or _KEPT_MACRO.match(lines[number])):
-                number -= 1  # to the macro whose end is missing
-            if number < 0:
-                break
-            lines[number] = _MACROS.sub("", lines[number]) or _EMPTY_LINE
-    plain = (line if _KEPT_MACRO.match(line) else _MACROS.sub("", line) or _EMPTY_LINE for line in lines)
-    return _run(name, _ESCAPE.sub("", "\n".join(plain)).encode("utf-8", "replace"))
 
 
 def _without_bullets(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:

@@ -308,7 +308,23 @@ def _written_text(text: str) -> tuple[str, tuple[str, ...]]:
         _, _, signed = text[start:].partition("\n\n")
         text = text[:start] + re.sub(r"^- ", "", signed, flags=re.MULTILINE)
     lines = [line.rstrip("\r") for line in _SIGNATURE.sub("", text).split("\n")]
-    kept = _without_footers(_without_signature(_without_quotations(lines)))
+    kept = _without_quotations(lines)
+    rest = sum(bool(line.strip()) for line in kept)
+    for position, line in enumerate(kept):  # the signature
+        rest -= bool(line.strip())
+        if line == "-- " or (line.strip() == "--" and rest <= _MAX_SIGNATURE_LINES):
+            kept = kept[:position]
+            break
+    else:
+        kept = [line for line in kept if not MOBILE.fullmatch(line.strip())]
+    # Footers in the last paragraphs, and what follows the first of them.
+    paragraphs = re.split(r"\n[ \t]*\n", "\n".join(kept).rstrip())
+    for position in range(max(1, len(paragraphs) - _MAX_FOOTER_PARAGRAPHS), len(paragraphs)):
+        head, _, below = paragraphs[position].partition("\n")
+        footer = below if _RULE.fullmatch(head) else paragraphs[position]
+        if is_footer(footer) and len(footer.split("\n")) < _MAX_SIGNATURE_LINES:
+            kept = "\n\n".join(paragraphs[:position]).split("\n")
+            break
     if any(line.strip() for line in kept):
         quoted = sum(bool(_QUOTE.match(line)) for line in lines)
         return "\n".join(kept), ((f"{quoted} quoted line{'s' if quoted > 1 else ''} removed",) if quoted else ())
@@ -338,7 +354,21 @@ def _without_quotations(lines: list[str]) -> list[str]:
     while position < len(lines):
         line = lines[position]
         if _QUOTE.match(line):
-            _drop_attribution(kept)
+            # The line "On ... wrote:" before a quotation.
+            end = len(kept)
+            while len(kept) - end < min(_MAX_ATTRIBUTION_LINES, len(kept)) and not kept[end - 1].strip():
+                end -= 1
+            first = end
+            for start in range(end - 1, max(-1, end - 1 - _MAX_ATTRIBUTION_LINES), -1):
+                opening = kept[start].strip()
+                is_sentence = start < end - 1 and opening[-1:] in (".", "!", "?")
+                if not opening or len(opening) > _MAX_ATTRIBUTION or is_sentence:
+                    break
+                text = " ".join(kept[start:end]).strip()
+                if _NAMED.fullmatch(text) or (_ATTRIBUTION_START.match(opening) and _ATTRIBUTION.fullmatch(text)):
+                    first = start
+            if first < end:
+                del kept[first:]
         elif _FORWARDED.fullmatch(line.strip()):
             position = _after_header(lines, position + 1)
             continue
@@ -348,23 +378,6 @@ def _without_quotations(lines: list[str]) -> list[str]:
             kept.append(line.removeprefix(">") if line.startswith(">From ") else line)
         position += 1
     return kept
-
-
-def _drop_attribution(kept: list[str]) -> None:
-    """Remove the line "On ... wrote:" at the end of the lines before a quotation."""
-    end = len(kept)
-    while len(kept) - end < min(_MAX_ATTRIBUTION_LINES, len(kept)) and not kept[end - 1].strip():
-        end -= 1
-    first = end
-    for start in range(end - 1, max(-1, end - 1 - _MAX_ATTRIBUTION_LINES), -1):
-        line = kept[start].strip()
-        if not line or len(line) > _MAX_ATTRIBUTION or (start < end - 1 and line[-1] in ".!?"):
-            break
-        text = " ".join(kept[start:end]).strip()
-        if _NAMED.fullmatch(text) or (_ATTRIBUTION_START.match(line) and _ATTRIBUTION.fullmatch(text)):
-            first = start
-    if first < end:
-        del kept[first:]
 
 
 def _starts_quotation(lines: list[str], position: int) -> bool:
@@ -395,27 +408,6 @@ def _after_header(lines: list[str], position: int) -> int:
     while position < len(lines) and (HEADER_FIELD.match(lines[position].strip() + " ")):
         position += 1
     return position
-
-
-def _without_signature(lines: list[str]) -> list[str]:
-    rest = sum(bool(line.strip()) for line in lines)
-    for position, line in enumerate(lines):
-        rest -= bool(line.strip())
-        if line == "-- " or (line.strip() == "--" and rest <= _MAX_SIGNATURE_LINES):
-            return lines[:position]
-    return [line for line in lines if not MOBILE.fullmatch(line.strip())]
-
-
-def _without_footers(lines: list[str]) -> list[str]:
-    """Remove the footers in the last paragraphs, and what follows the first of them."""
-    paragraphs = re.split(r"\n[ \t]*\n", "\n".join(lines).rstrip())
-    first = max(0, len(paragraphs) - _MAX_FOOTER_PARAGRAPHS)
-    for position in range(max(first, 1), len(paragraphs)):
-        head, _, rest = paragraphs[position].partition("\n")
-        text = rest if _RULE.fullmatch(head) else paragraphs[position]
-        if is_footer(text) and len(text.split("\n")) < _MAX_SIGNATURE_LINES:
-            return "\n\n".join(paragraphs[:position]).split("\n")
-    return lines
 
 
 _QUOTATION_CLASSES: Final = (

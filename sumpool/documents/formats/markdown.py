@@ -233,8 +233,10 @@ class _Blocks:
             yield TextBlock(_ANCHOR.sub("", text), "heading", self.level, line=line)
         elif not opening.level and _is_bold_heading(token, text) and index + 2 < len(self.tokens):
             yield TextBlock(text.rstrip(":"), "heading", min(self.level + 1, 6), line=line)
-        elif _MARK.fullmatch(text) or _is_badge(token):
+        elif _MARK.fullmatch(text):
             return
+        elif not text.strip(" |\u00b7-") and any(child.type == "image" for child in token.children or ()):
+            return  # images alone, or links to images
         else:
             kind: TextBlockKind = "list_item" if self.depth else "caption" if is_caption(text) else "paragraph"
             if self.depth and _is_contents_entry(token):
@@ -258,13 +260,6 @@ def _is_bold_heading(token: "Token", text: str) -> bool:
     types = [child.type for child in token.children or () if child.type != "text" or child.content.strip()]
     is_bold = types[:1] == ["strong_open"] and types[-1:] == ["strong_close"] and types.count("strong_open") == 1
     return is_bold and "softbreak" not in types and len(text.split()) <= _MAX_HEADING_WORDS and text[-1:] not in ".!?;,"
-
-
-def _is_badge(token: "Token") -> bool:
-    """Return whether inline content is images alone, or links to images."""
-    children = token.children or ()
-    images = sum(child.type == "image" for child in children)
-    return images > 0 and not _text(token).strip(" |\u00b7-")
 
 
 def _is_contents_entry(token: "Token") -> bool:
@@ -304,32 +299,25 @@ def _parts(blocks: Sequence[TextBlock]) -> Iterator[str]:
         if kind in ("notice", "caption"):
             yield f"<!-- {kind} -->"
         if kind == "list_item":
-            yield "\n".join(_items(group))
+            lines, level = [], 0
+            for block in group:  # one that is more than a level deeper than the last one opens several lists
+                inside = min(level, block.level - 1)
+                lines.append("  " * inside + "- " * (block.level - inside) + escape_markdown_line(block.text))
+                level = block.level
+            yield "\n".join(lines)
         elif kind == "table_row":
             # Bars separate the cells of rows, of which the first is the heading.
             cells = [[escape_markdown_line(cell.strip()) for cell in f" {row.text} ".split(" |")] for row in group]
             width = max(map(len, cells))
             yield "\n".join(markdown_table([row + [""] * (width - len(row)) for row in cells]))
+        elif kind == "code":
+            for block in group:
+                fence = "`" * (1 + max(2, *map(len, re.findall("`+", block.text)), 0))
+                yield f"{fence}\n{escape(block.text)}\n{fence}"
         else:
-            yield from map(_part, group)
+            for block in group:
+                text = escape_markdown_line(block.text)
+                mark = f"{'#' * min(block.level, _MAX_LEVEL)} " if kind == "heading" else ""
+                yield mark + (f"\\{text}" if not mark and _BOX_MARK.match(text) else text)
         if kind in ("notice", "caption"):
             yield f"<!-- /{kind} -->"
-
-
-def _part(block: TextBlock) -> str:
-    if block.kind == "code":
-        fence = "`" * (1 + max(2, *map(len, re.findall("`+", block.text)), 0))
-        return f"{fence}\n{escape(block.text)}\n{fence}"
-    text = escape_markdown_line(block.text)
-    if block.kind == "heading":
-        return f"{'#' * min(block.level, _MAX_LEVEL)} {text}"
-    return f"\\{text}" if _BOX_MARK.match(text) else text
-
-
-def _items(blocks: Sequence[TextBlock]) -> Iterator[str]:
-    """Yield the items of a list; one that is more than a level deeper than the last one opens several lists."""
-    level = 0
-    for block in blocks:
-        inside = min(level, block.level - 1)
-        yield "  " * inside + "- " * (block.level - inside) + escape_markdown_line(block.text)
-        level = block.level

@@ -179,7 +179,11 @@ def _load_page(document: Handle, form: Handle | None, number: int) -> Handle:
 
 
 def _read_page(page: Handle, text_page: Handle) -> tuple[float, list[Run]]:
-    text = _characters(text_page)
+    count = max(pdfium.FPDFText_CountChars(text_page), 0)
+    buffer = (ctypes.c_uint16 * (count + 1))()  # units of UTF-16, one per character of PDFium
+    if count and pdfium.FPDFText_GetText(text_page, 0, count, buffer) != count + 1:
+        buffer[:count] = [pdfium.FPDFText_GetUnicode(text_page, index) & 0xFFFF for index in range(count)]
+    text = _compose_accents(text_page, "".join(map(chr, buffer[:count])))
     spans = list(_spans(text_page, text, _Background(page)))
     lengths = Counter[int]()
     for span in spans:
@@ -199,18 +203,6 @@ def _read_page(page: Handle, text_page: Handle) -> tuple[float, list[Run]]:
             runs += _runs(text_page, text, span, (x0, y0), edges)
     width, height = x1 - x0, y1 - y0
     return height, [run for run in runs if run.x1 > 0 and run.x0 < width and 0 < run.y < height + run.size]
-
-
-def _characters(text_page: Handle) -> str:
-    """Return the text of a page in units of UTF-16, one per character of PDFium."""
-    count = pdfium.FPDFText_CountChars(text_page)
-    if count <= 0:
-        return ""
-    buffer = (ctypes.c_uint16 * (count + 1))()
-    units = pdfium.FPDFText_GetText(text_page, 0, count, buffer)
-    if units != count + 1:
-        buffer[:count] = [pdfium.FPDFText_GetUnicode(text_page, index) & 0xFFFF for index in range(count)]
-    return _compose_accents(text_page, "".join(map(chr, buffer[:count])))
 
 
 def _compose_accents(text_page: Handle, text: str) -> str:
@@ -470,7 +462,17 @@ def open_form(document: Handle) -> Iterator[Handle | None]:
     if kind == pdfium.FORMTYPE_NONE:
         yield None
         return
-    if kind in _XFA and not any(_has_fields(document, number) for number in range(pdfium.FPDF_GetPageCount(document))):
+    has_fields = kind not in _XFA
+    for number in range(0 if has_fields else pdfium.FPDF_GetPageCount(document)):
+        page = pdfium.FPDF_LoadPage(document, number)
+        if not page:
+            continue
+        annotations = [pdfium.FPDFPage_GetAnnot(page, index) for index in range(pdfium.FPDFPage_GetAnnotCount(page))]
+        has_fields |= any(pdfium.FPDFAnnot_GetSubtype(part) == pdfium.FPDF_ANNOT_WIDGET for part in annotations)
+        for annotation in annotations:
+            pdfium.FPDFPage_CloseAnnot(annotation)
+        pdfium.FPDF_ClosePage(page)
+    if not has_fields:
         raise ValueError("must have its text on its pages, got an XFA form; print it to a new PDF file first")
     callbacks = pdfium.FPDF_FORMFILLINFO(version=2)  # must live as long as the form
     form = pdfium.FPDFDOC_InitFormFillEnvironment(document, callbacks)
@@ -479,15 +481,3 @@ def open_form(document: Handle) -> Iterator[Handle | None]:
     finally:
         if form:
             pdfium.FPDFDOC_ExitFormFillEnvironment(form)
-
-
-def _has_fields(document: Handle, number: int) -> bool:
-    page = pdfium.FPDF_LoadPage(document, number)
-    if not page:
-        return False
-    annotations = [pdfium.FPDFPage_GetAnnot(page, index) for index in range(pdfium.FPDFPage_GetAnnotCount(page))]
-    found = any(pdfium.FPDFAnnot_GetSubtype(annotation) == pdfium.FPDF_ANNOT_WIDGET for annotation in annotations)
-    for annotation in annotations:
-        pdfium.FPDFPage_CloseAnnot(annotation)
-    pdfium.FPDF_ClosePage(page)
-    return found
