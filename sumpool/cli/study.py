@@ -24,7 +24,7 @@ STUDIES: Final = {
     "sparsity": "how few sentences hold the attention of a RUN, and the cost of its decoder",
     "heads": "importance of the attention heads of a RUN, and its loss without the least important ones",
     "lra": "attentions trained on a task of the Long Range Arena (--set study.task=listops)",
-    "language-models": "language models by boundaries, trained for equal times (--set study.table=pareto)",
+    "language-models": "language models by boundaries (--set study.table=pareto)",
     "segments": "segments of the language model of a RUN on a DOCUMENT, with the entropy of its predictions",
 }
 """Names of the studies, and what each is about."""

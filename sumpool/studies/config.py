@@ -9,7 +9,6 @@ from sumpool.bench.config import Count
 from sumpool.settings import Settings
 
 LraTask = Literal["listops", "text", "retrieval", "image"]
-Length = Annotated[int, Field(ge=10, le=100_000)]
 LanguageModelTable = Literal["boundaries", "pareto", "scaling", "pooling"]
 Prior = Annotated[float, Field(gt=0, lt=1)]
 
@@ -207,30 +206,17 @@ class LraConfig(Settings):
     """Attentions of both layers, one row each; `all` takes every attention."""
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((1,), min_length=1)
     """Seeds; every attention is trained once per seed."""
-    minutes: float | None = Field(None, gt=0, le=1_000_000)
-    """Training time of each run, which determines its updates; null takes `train.steps` of the recipe."""
     rows: tuple[Count, Count, Count] | None = None
     """Rows of training, validation and test; null takes the published numbers, or all of
     your copy."""
-    lengths: tuple[Length, Length] | None = None
-    """Symbols that an expression of listops exceeds and stays below; null takes the published 500 and 2,000. Shorter
-    ones are another, easier task, for small budgets."""
     data: Path | None = None
     """Folder with your copy of text, retrieval or image in its published format."""
     folder: Path = Path("lra")
     """Folder of data, runs and tables."""
 
-    @model_validator(mode="after")
-    def _lengths_are_those_of_listops(self) -> Self:
-        if self.lengths is not None and self.task != "listops":
-            raise ValueError(f"study.lengths must be left out of study.task={self.task}")
-        if self.lengths is not None and self.lengths[1] < 2 * self.lengths[0]:
-            raise ValueError(f"study.lengths must end at twice its start or later, got {list(self.lengths)}")
-        return self
-
 
 class LanguageModelsConfig(Settings):
-    """Language models with several boundaries, trained for equal times; every other setting is one of the recipe."""
+    """Language models with several boundaries; every other setting is one of the recipe."""
 
     table: LanguageModelTable = "boundaries"
     """`boundaries` is Table 1 of the paper, `pooling` Table 2, `pareto` Figure 3, `scaling` Figure 4."""
@@ -240,10 +226,6 @@ class LanguageModelsConfig(Settings):
     """Files of running text, one column each, named after the files; empty takes the text of the recipe."""
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((1, 2, 3), min_length=1)
     """Seeds; every row is trained once per seed."""
-    minutes: float | None = Field(None, gt=0, le=1_000_000)
-    """Processor time of the training of each run, which determines its updates; null takes `train.steps`."""
-    trial: int = Field(30, ge=1, le=100_000)
-    """Updates of the trial in which the processor time of an update is measured."""
     rows: tuple[str, ...] = ()
     """Rows of the table by name, such as fixed-2; empty takes all."""
     fixed: tuple[Annotated[int, Field(ge=2, le=1000)], ...] = (2, 3, 4)

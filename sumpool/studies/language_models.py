@@ -2,10 +2,7 @@
 
 <folder>/<text>/prepared-<n>/           vocabulary and ids, by the number of unigram subwords
 <folder>/<text>/<row>-seed<n>/          run folders, which every study shares and a second call continues with
-<folder>/<text>/processor_seconds.json  processor time of the training of each run
 <folder>/<study>.json
-
-Language models with several boundaries are trained for equal times.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +29,7 @@ from sumpool.recipe.files import find_recipe
 from sumpool.recipe.load import assign, load_any_recipe, make_any_recipe
 from sumpool.runs.run_folder import evaluation_folder
 from sumpool.studies.config import LanguageModelsConfig
-from sumpool.studies.study import budget_steps, clocked, load_study, over_seeds, read_times, report_runs, with_steps
+from sumpool.studies.study import load_study, over_seeds, report_runs
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.evaluate import evaluate_language_models, load_language_model, read_windows
 from sumpool.tasks.language_modeling.measures import (
@@ -46,8 +43,6 @@ from sumpool.workflows.train import train
 LEVEL = 0.05
 """Level of significance of the paper."""
 _RESAMPLES = 1000
-_VALIDATIONS = 5
-"""Validations of a run at least."""
 PUBLISHED: Mapping[str, Mapping[str, tuple[float, float | None]]] = {
     "text8": {
         "vanilla": (1.143, 1.0),
@@ -243,9 +238,6 @@ def study_language_models(overrides: Sequence[str], report: Report, check: Check
     total = len(recipes) * len(config.seeds)
     for text, row, seeds in recipes:
         folders = [config.folder / text / recipe.name for recipe in seeds]
-        if config.minutes:
-            steps = budget_steps(seeds[0], folders, config.minutes, config.trial, report, check)
-            seeds = [one.model_copy(update={"train": with_steps(one.train, steps, _VALIDATIONS)}) for one in seeds]
         for recipe, folder in zip(seeds, folders, strict=True):
             report(Progress("study", len(runs), total, note=f"{text}: {row.name}, seed {recipe.seed}"))
             runs.append(_run(recipe, folder, text, row, report, check))
@@ -253,12 +245,9 @@ def study_language_models(overrides: Sequence[str], report: Report, check: Check
     # 3. Write the tables.
     first = recipes[0][2][0]
     rows, differences = study_rows(runs), difference_rows(runs)
-    budget = f"{first.train.steps:,} updates of each run"
-    if config.minutes:
-        budget = f"{config.minutes:g} minutes of processor time for the training of each run"
     note = (
-        f"{budget}, seeds {', '.join(map(str, config.seeds))}; windows of {first.evaluate.window:,} tokens moved by "
-        f"{first.evaluate.step:,}; {first.model.dim} features; processor s: that of training and validation"
+        f"{first.train.steps:,} updates of each run, seeds {', '.join(map(str, config.seeds))}; windows of "
+        f"{first.evaluate.window:,} tokens moved by {first.evaluate.step:,}; {first.model.dim} features"
     )
     tables = [study_table(_TITLES[config.table], rows, differences, [note])]
     if differences:
@@ -290,8 +279,7 @@ def _run(recipe: LanguageModelRecipe, run: Path, text: str, row: StudyRow, repor
 
     The row has `bpc` as an `Estimate` over windows, and the scores of each window of the text as `windows`.
     """
-    with clocked(run):
-        train(recipe, run, report=report, check=check)
+    train(recipe, run, report=report, check=check)
     try:
         evaluation = evaluate_language_models([run], results=Results(resume=True), report=report, check=check)
     except DataError:  # of other settings
@@ -308,7 +296,6 @@ def _run(recipe: LanguageModelRecipe, run: Path, text: str, row: StudyRow, repor
             "layers": sum(recipe.model.layers),
             "parameters": sum(part.numel() for part in load_language_model(run).model.parameters()),
             "steps": recipe.train.steps,
-            "seconds": read_times(run.parent).get(run.name, 0.0),
             "windows": read_windows(evaluation_folder(run, "test")),
         }
     )
@@ -324,8 +311,8 @@ def study_rows(runs: Sequence[Row]) -> list[Row]:
         seeds = where(runs, {"text": text, "row": name})
         bpc = over_seeds([run["bpc"] for run in seeds])
         same = {label: seeds[0][label] for label in ("row", "family", "text", "layers", "parameters")}
-        means = {label: fmean(run[label] for run in seeds) for label in ("factor", "steps", "seconds")}
-        kept = ("seed", "factor", "parameters", "steps", "seconds")
+        means = {label: fmean(run[label] for run in seeds) for label in ("factor", "steps")}
+        kept = ("seed", "factor", "parameters", "steps")
         about = [{"bpc": run["bpc"].mean, **{label: run[label] for label in kept}} for run in seeds]
         values = {"bpc": bpc.mean, "low": bpc.low, "high": bpc.high, "runs": about}
         rows.append(Row({**same, **means, "steps": round(means["steps"]), **values}))
@@ -398,13 +385,11 @@ def study_table(title: str, rows: Sequence[Row], differences: Sequence[Row], not
     if any(row["row"] in published for row in rows):
         columns += [Column(f"paper, {name_of_paper}", "paper", ".3f"), Column("SF", "paper_factor", ".1f")]
     columns += [Column("parameters", "parameters", ","), Column("updates", "steps", ",")]
-    columns.append(Column("processor s", "seconds", ",.0f"))
     lines = []
     for name in unique(rows, "row"):
         of_row = where(rows, {"row": name})
         values: dict[str, Any] = {"row": name, "parameters": of_row[0]["parameters"]}
         values["steps"] = round(fmean(row["steps"] for row in of_row))
-        values["seconds"] = fmean(row["seconds"] for row in of_row)
         values["paper"], values["paper_factor"] = published.get(name, (None, None))
         for row in of_row:
             text = row["text"]

@@ -8,15 +8,14 @@ import torch
 from sumpool.bench.models import measure_models
 from sumpool.bench.workload import Conditions
 from sumpool.core.model import cuda_graph
-from sumpool.progress import no_op
 from sumpool.studies import operators
 from sumpool.studies.attentions import measure_approximations, measure_attention_costs
 from sumpool.studies.config import ApproximationConfig, AttentionsConfig, OperatorsConfig
 from sumpool.studies.operators import measure_operators
 from sumpool.studies.sparsity import measure_sparsity
-from sumpool.studies.study import trial_seconds
 from sumpool.tasks.language_modeling.config import LanguageModelConfig
 from sumpool.tasks.language_modeling.model import LanguageModel
+from sumpool.training.update import Updater
 from tests.bench.test_models import POOLED, QUICK
 from tests.core.emulated_gpu import CUDA, emulated_gpu
 from tests.core.model.test_cuda_graph import EagerGraph
@@ -39,8 +38,9 @@ def text() -> object:
 
 
 def updates() -> bool:
-    model = classification.new_model(pairs=False)
-    return trial_seconds(model, classification.data(pairs=False), classification.CONFIG, CUDA, 0, no_op) > 0
+    model, data = classification.new_model(pairs=False).to(CUDA), classification.data(pairs=False)
+    batch = data.batch(data.training, [0, 1])
+    return bool(Updater(model, classification.CONFIG, CUDA).update([batch], rate=1e-3).read())
 
 
 SUITES: dict[str, Callable[[], object]] = {

@@ -2,7 +2,6 @@
 
 <folder>/<task>/data/                          rows
 <folder>/<task>/<attention>-seed<n>/           run folders, which a second call continues with
-<folder>/<task>/processor_seconds.json         processor time of the training of each run
 <folder>/<task>/results.json
 
 Settings of attentions are those of the code released with Skyformer and, of the ablations, Skeinformer: 128 features,
@@ -39,7 +38,7 @@ from sumpool.runs.run_folder import evaluation_folder
 from sumpool.settings import kinds
 from sumpool.studies.config import LraConfig
 from sumpool.studies.lra.tasks import make_data
-from sumpool.studies.study import budget_steps, clocked, load_study, make_table, over_seeds, report_runs, with_steps
+from sumpool.studies.study import load_study, make_table, over_seeds, report_runs
 from sumpool.tasks.classification.classify import evaluate_classifier
 from sumpool.training.journal import JOURNAL, Journal
 from sumpool.workflows.sweep import read_correct
@@ -97,8 +96,6 @@ PUBLISHED: Mapping[str, Mapping[str, tuple[float, ...]]] = {
 for Informer, those that ours are: without dropout of attention weights, and with padding masked."""
 _FIXED_LENGTH = ("linformer", "synthesizer")
 """Attentions with parameters for each position."""
-_VALIDATIONS = 10
-"""Validations of a run at least."""
 
 
 def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchReport:
@@ -129,13 +126,9 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     for name, seeds in recipes.items():
         report(Progress("lra", note=f"{config.task}: {name}"))
         folders = [folder / f"{name}-seed{seed}" for seed in config.seeds]
-        if config.minutes is not None:
-            steps = budget_steps(seeds[0], folders, config.minutes, 0, report, check)
-            seeds = [one.model_copy(update={"train": with_steps(one.train, steps, _VALIDATIONS)}) for one in seeds]
         runs = []
         for recipe, run in zip(seeds, folders, strict=True):
-            with clocked(run):
-                train(recipe, run, report=report, check=check)
+            train(recipe, run, report=report, check=check)
             scores = evaluate_classifier(run, report=report, check=check)
             runs.append(read_run(run, recipe.seed, scores.accuracy))
         labels = [read_correct(evaluation_folder(run, "test") / SCORES) for run in folders]
@@ -195,8 +188,6 @@ def _recipe(config: LraConfig, name: str, seed: int, overrides: Sequence[str]) -
         source[split] = str(config.folder / config.task / "data" / f"{split}.jsonl")
     tree["data"]["prepared"] = str(config.folder / config.task / "prepared")
     tree["seed"] = seed
-    if config.lengths is not None:
-        tree["model"]["source_length"] = config.lengths[1]
     length = make_recipe(tree, overrides, path).model.source_length
     for layer in tree["model"]["encoder"]:
         layer["attention"] = attention_settings(name, length)

@@ -77,8 +77,6 @@ def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check:
     counts = config.rows or (_LISTOPS_ROWS if is_generated else None)
     origin: dict[str, Any] = {"seed": seed} if is_generated else {"data": str(config.data)}
     about = {"task": config.task, "rows": counts, **origin}
-    if config.lengths is not None:
-        about["lengths"] = config.lengths
     kept: Any = {}
     with suppress(OSError, ValueError):
         kept = parse_json(read_regular(folder / DATA))
@@ -96,7 +94,7 @@ def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check:
             limit = counts[number] if counts else None
             rows: Iterator[tuple[Any, ...]]
             if is_generated:
-                rows = expressions(f"{seed}-{split}", Grammar(*(config.lengths or ())))
+                rows = expressions(f"{seed}-{split}", Grammar())
             else:
                 rows = read_copy(config.task, config.data, split)
             written[split] = _write(new / f"{split}.jsonl", islice(rows, limit), limit, report, check)

@@ -153,24 +153,6 @@ def test_attentions_are_trained_and_compared(folder: Path) -> None:
     assert accuracies == [row["accuracy"] for row in result.result.rows["attentions"]]
 
 
-def test_updates_follow_from_the_time_and_seeds_are_runs(folder: Path) -> None:
-    settings = [
-        *SMALL,
-        "study.attentions=[linear]",
-        "study.minutes=0.002",
-        "study.seeds=[1,2]",
-        "study.lengths=[10,40]",
-    ]
-    report = study_lra(settings, no_op, no_op)
-    (row,) = report.result.rows["attentions"]
-    assert [run["seed"] for run in row["runs"]] == [1, 2]
-    steps = [run["steps"] for run in row["runs"]]
-    assert all(1 <= count < 60 for count in steps)
-    assert (folder / "linear-seed2").is_dir()
-    again = study_lra(settings, no_op, no_op)  # another speed leaves the updates of a run as they are
-    assert [run["steps"] for run in again.result.rows["attentions"][0]["runs"]] == steps
-
-
 def test_wrong_settings_are_named_before_data_is_made(folder: Path) -> None:
     with pytest.raises(RecipeError, match=r"study\.attentions must be names of rows"):
         study_lra(["study.attentions=[flash]"], no_op, no_op)

@@ -143,19 +143,6 @@ def test_equal_settings_keep_the_rows_and_others_replace_them(tmp_path: Path) ->
     assert (folder / "train.jsonl").read_bytes() == content
 
 
-def test_expressions_of_other_lengths_are_another_task(tmp_path: Path) -> None:
-    make_data(CONFIG, 1, tmp_path / "data", no_op, no_op)
-    make_data(LraConfig(rows=(6, 3, 2), lengths=(10, 40)), 1, tmp_path / "data", no_op, no_op)
-    lengths = [
-        len(json.loads(line)["text"].split()) for line in (tmp_path / "data" / "train.jsonl").read_text().splitlines()
-    ]
-    assert all(10 < length < 40 for length in lengths)
-    with pytest.raises(ValueError, match=r"study\.lengths must end at twice its start or later, got \[30, 40\]"):
-        LraConfig(lengths=(30, 40))
-    with pytest.raises(ValueError, match=r"study\.lengths must be left out of study\.task=image"):
-        LraConfig(task="image", lengths=(30, 90))
-
-
 def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "thesis.txt").write_text("years of work")
