@@ -32,7 +32,6 @@ from sumpool.documents.files import (
     uncompressed_suffix,
 )
 from sumpool.documents.formats import FORMATS, check_libraries, load_format
-from sumpool.documents.formats.text import text_blocks
 from sumpool.documents.worker import TOO_LARGE, WORKERS
 from sumpool.errors import DataError
 from sumpool.io.bounded import open_regular, read_regular
@@ -379,6 +378,8 @@ def join_documents(documents: Sequence[Document]) -> Document:
 
 
 def _with_title(document: Document) -> Document:
+    from sumpool.documents.formats.text import text_blocks  # as few ask for a digest
+
     blocks = list(document.blocks or text_blocks(document.text))
     title = document_title(document) or opening_heading(blocks) or document.id
     if opening_heading(blocks) == title:
