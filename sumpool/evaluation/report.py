@@ -32,7 +32,6 @@ _SCORE_COLUMNS = (
     "words",
     "repeated",
     "unsupported",
-    "p vs LEAD (1 / Lsum)",
 )
 _WIN_COLUMNS = (
     "compared with",
@@ -61,7 +60,6 @@ class ReportRow:
         repetition: Mean fraction of repeated trigrams.
         unsupported: Fraction of all numbers and names that do not occur in the document; None without documents or
             without any numbers and names.
-        against_lead: Comparison with LEAD, by name; empty for LEAD itself and without documents.
     """
 
     slice: str
@@ -71,7 +69,6 @@ class ReportRow:
     words: float
     repetition: float
     unsupported: float | None
-    against_lead: Mapping[str, PairedTest]
 
 
 @dataclass(frozen=True)
@@ -168,17 +165,16 @@ def best_scores(report: EvaluationReport) -> set[tuple[str, str, str]]:
 
 
 def score_table(report: EvaluationReport) -> tuple[Sequence[str], list[tuple[str, ...]]]:
-    """Scores of all systems by slice, with p-values of ROUGE-1 and ROUGE-Lsum."""
+    """Scores of all systems by slice."""
     rows, best = list[tuple[str, ...]](), best_scores(report)
     for row in report.rows:
-        p_values = _p_values([row.against_lead[name].permutation for name in _TESTED if row.against_lead])
         unsupported = "" if row.unsupported is None else f"{100 * row.unsupported:.1f} %"
         form = (f"{row.documents:,}", f"{row.words:.0f}", f"{100 * row.repetition:.1f} %", unsupported)
         scores = (
             Bold(_interval(f1)) if (row.slice, row.system, name) in best else _interval(f1)
             for name, f1 in row.rouge.items()
         )
-        rows.append((row.slice, row.system, *scores, *form, p_values))
+        rows.append((row.slice, row.system, *scores, *form))
     return _SCORE_COLUMNS, rows
 
 
@@ -355,8 +351,6 @@ def _rows(
     """Rows of all systems on one slice; the systems share the resamples."""
     scores = {system: values[:, : len(TYPES)] for system, values in systems.items()}
     estimates = estimate(np.concatenate([*scores.values()], axis=1), config.resamples)
-    pairs = [(system, "lead") for system in systems if system != "lead" and "lead" in systems]
-    against = {item.system: item.rouge for item in compare_systems(slice_name, scores, pairs, config.resamples)}
     rows = []
     for number, (system, values) in enumerate(systems.items()):
         means = dict(zip(_COLUMNS, values.mean(axis=0).tolist(), strict=True))
@@ -369,7 +363,6 @@ def _rows(
                 words=means["words"],
                 repetition=means["repetition"],
                 unsupported=means["unsupported"] / means["facts"] if means["facts"] > 0 else None,
-                against_lead=against.get(system, {}),
             )
         )
     return rows
