@@ -6,7 +6,7 @@ replaying earlier ones.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -215,7 +215,6 @@ class TrainingData:
         seed: Seed of the order of documents and of all random numbers of an update.
         phrases: Phrase model of the training documents, for boundaries trained on phrases.
         special_tokens: Ids of padding and of the end of a summary.
-        rotate: Share of training documents that begin with a random sentence.
         collate: Makes the batches; those of summaries by default.
         towers: Documents per item.
         teacher: Model whose token distributions the training imitates.
@@ -229,7 +228,6 @@ class TrainingData:
     seed: int
     phrases: "Phrases | None" = None
     special_tokens: SpecialTokens = DEFAULT_SPECIAL_TOKENS
-    rotate: float = 0.0
     collate: Collate = collate
     towers: int = 1
     teacher: "Teacher | None" = None
@@ -267,41 +265,11 @@ class TrainingData:
                 return updates
         raise AssertionError("updates_from is endless")
 
-    def batch(
-        self, documents: ItemSource, indices: Sequence[int], rotations: Sequence[tuple[float, float]] | None = None
-    ) -> Batch:
-        """Collate documents and their summaries; training documents with phrases, and some of them rotated.
-
-        Args:
-            documents: Training or validation documents.
-            indices: Their indices.
-            rotations: Draws for each training document; drawn now by default.
-        """
-        is_training = documents is self.training
+    def batch(self, documents: ItemSource, indices: Sequence[int]) -> Batch:
+        """Collate training or validation documents and their summaries; training documents with phrases."""
+        phrases = self.phrases if documents is self.training else None
         items = [documents[index] for index in indices]
-        if self.rotate and is_training:
-            draws = self.draw_rotations(len(items)) if rotations is None else rotations
-            items = [self._rotate(item, *draw) for item, draw in zip(items, draws, strict=True)]
-        phrases = self.phrases if is_training else None
         return self.collate(items, self.source_length, self.target_length, phrases, self.special_tokens)
-
-    def draw_rotations(self, count: int) -> list[tuple[float, float]]:
-        """Draw from torch's generator whether and where documents are rotated; nothing is drawn without rotation."""
-        if not self.rotate:
-            return [(1.0, 0.0)] * count
-        pairs = (torch.rand(2, dtype=torch.float64).tolist() for _ in range(count))
-        return [(chance, offset) for chance, offset in pairs]
-
-    def _rotate(self, item: Item, chance: float, offset: float) -> Item:
-        """Rotate the part of a document that the model reads, with probability `rotate`.
-
-        A model that has seen summaries of such documents looks for what they are about beyond their beginning.
-        """
-        if chance >= self.rotate or not len(item.ids):
-            return item
-        document = EncodedDocument(item.ids, item.sentences).truncate(self.source_length, self.special_tokens)
-        document = document.rotate(int(offset * len(document.ids)), self.special_tokens)
-        return replace(item, ids=document.ids, sentences=document.sentences)
 
 
 @dataclass(frozen=True)

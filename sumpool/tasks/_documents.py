@@ -99,5 +99,4 @@ def open_documents(recipe: Recipe, prepared: Path, tokenizer: "Tokenizer", ids: 
         seed=recipe.seed,
         phrases=phrases,
         special_tokens=tokenizer.special_tokens,
-        rotate=recipe.train.rotate,
     )

@@ -140,20 +140,6 @@ class EncodedDocument:
             sentences[-len(kept) :] = sentences[max(length - len(kept) - 1, 0)]
         return EncodedDocument(ids, sentences)
 
-    def rotate(self, start: int, special_tokens: SpecialTokens) -> "EncodedDocument":
-        """Begin with the sentence of token `start`; those before it follow the last one.
-
-        Prefix and suffix of the document, if it has them, keep their positions.
-        """
-        ids, sentences, total = self.ids, self.sentences, len(self.ids)
-        before = len(special_tokens.prefix) if ids[:1].tolist() == list(special_tokens.prefix[:1]) else 0
-        after = total - len(special_tokens.suffix) if ids[-1:].tolist() == list(special_tokens.suffix[-1:]) else total
-        first = int(np.searchsorted(sentences[before:after], sentences[start])) + before
-        order = np.concatenate([np.arange(first, after), np.arange(before, first)])
-        inner = np.cumsum(np.diff(sentences[order], prepend=sentences[order[:1]]) != 0)
-        ids = np.concatenate([ids[:before], ids[order], ids[after:]])
-        return EncodedDocument(ids, np.pad(inner, (before, total - after), mode="edge").astype(np.int32))
-
     def with_special_tokens(self, special_tokens: SpecialTokens) -> "EncodedDocument":
         """Add prefix and suffix, as parts of the first and the last sentence; an empty document stays empty."""
         if not len(self.ids):

@@ -48,9 +48,6 @@ class TrainConfig(Settings):
     """Source tokens per batch, padding included."""
     accumulate: int = Field(1, ge=1, le=1_000_000)
     """Batches per update (gradient accumulation); the loss is normalised over the target tokens of all of them."""
-    rotate: float = Field(0.0, ge=0, le=1)
-    """Share of training documents that begin with a random sentence, those before it following the last one, so that
-    the model does not rely on their order; drawn anew in every epoch."""
     learning_rate: float = Field(1e-3, gt=0, le=1000)
     """Peak learning rate."""
     schedule: ScheduleConfig = ScheduleConfig()

@@ -168,19 +168,16 @@ class ParallelUpdater(Updater):
     def batches(self, data: TrainingData, indices: Sequence[Sequence[int]], step: int) -> list[Batch]:
         """Collate the share of this process; a process without documents gets the shortest one, without weight.
 
-        Random rotations are drawn for all documents of the update in the order of a single process, so that they do not
-        depend on the number of processes; dropout is drawn in each process for its own documents.
+        Dropout is drawn in each process for its own documents.
         """
-        reseed(data.seed, step)
         documents = [index for batch in indices for index in batch]
-        rotations = data.draw_rotations(len(documents))
         lengths = data.lengths(data.training)[documents]
         shares = divide(lengths, self._processes.size)
         share = shares[self._processes.rank]
         self._imbalance = imbalance(lengths, shares)
         self._is_idle = not share
         batches = [
-            data.batch(data.training, [documents[index] for index in chosen], [rotations[index] for index in chosen])
+            data.batch(data.training, [documents[index] for index in chosen])
             for chosen in fill_batches(share or [int(np.argmin(lengths))], lengths, self.config.batch_tokens)
         ]
         reseed(data.seed, step, self._processes.rank)

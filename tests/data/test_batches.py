@@ -179,20 +179,6 @@ def test_only_training_batches_have_phrases(tmp_path: Path) -> None:
     assert DATA.batch(DATA.training, [0, 1]).phrases is None
 
 
-def test_rotated_documents_keep_the_tokens_that_the_model_reads() -> None:
-    data = replace(DATA, rotate=0.5)
-    indices = range(len(DATA.training))
-    reseed(1, 1)
-    rotated, straight = data.batch(data.training, indices), DATA.batch(DATA.training, indices)
-    assert rotated.ids.sort(1).values.equal(straight.ids.sort(1).values)
-    assert (rotated.sentences.diff(dim=1)[rotated.mask[:, 1:]] >= 0).all()
-    assert 0 < (rotated.ids != straight.ids).any(1).sum() < len(indices)
-    reseed(1, 1)
-    assert data.batch(data.training, indices).ids.equal(rotated.ids)
-    validation = data.batch(data.validation, [0, 1])
-    assert validation.ids.equal(DATA.batch(DATA.validation, [0, 1]).ids)
-
-
 def test_a_split_without_documents_is_an_error() -> None:
     for training, validation, split in ((0, 2, "training"), (2, 0, "validation")):
         with pytest.raises(DataError, match=f"the {split} split must hold a document with a summary, got none"):

@@ -112,7 +112,6 @@ def test_contradictions_are_named(tmp_path: Path) -> None:
         ),
         ([TASK, LABELLED, "model.classifier={towers: 2}"], "model.classifier.towers must be 1, the documents of a row"),
         ([TASK, LABELLED, "data.source.second=b"], "model.classifier.towers must be 2, the documents of a row, got 1"),
-        ([TASK, LABELLED, "train.rotate=0.5"], "train.rotate must be left out of task: classification, got 0.5"),
         ([TASK, LABELLED, "data.shuffled={}"], "data.shuffled must be left out of task: classification"),
         (
             [TASK, LABELLED, "train.select_by=rouge1"],

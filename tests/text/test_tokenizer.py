@@ -75,22 +75,6 @@ def test_prefix_and_suffix_may_have_any_size() -> None:
     assert framed.sentences.tolist() == [0, 0, 0, 1, 1, 1]
 
 
-def test_rotation_begins_with_the_sentence_of_a_token() -> None:
-    for start, ids, sentences in [
-        (0, [5, 10, 11, 12, 13, EOS], [0, 0, 0, 1, 2, 2]),
-        (3, [5, 12, 13, 10, 11, EOS], [0, 0, 1, 2, 2, 2]),
-        (5, [5, 13, 10, 11, 12, EOS], [0, 0, 1, 1, 2, 2]),
-    ]:
-        special_tokens = SpecialTokens(prefix=(5,), suffix=(EOS,))
-        document = EncodedDocument(np.array([10, 11, 12, 13], np.uint16), np.array([0, 0, 1, 2], np.int32))
-        rotated = document.with_special_tokens(special_tokens).rotate(start, special_tokens)
-        assert (rotated.ids.tolist(), rotated.sentences.tolist()) == (ids, sentences)
-        assert rotated.ids.dtype == np.uint16
-        assert rotated.sentences.dtype == np.int32
-        bare = document.rotate(max(start - 2, 0), SpecialTokens())
-        assert bare.ids.tolist() == {0: [10, 11, 12, 13], 3: [10, 11, 12, 13], 5: [13, 10, 11, 12]}[start]
-
-
 def test_eos_survives_truncation() -> None:
     document = EncodedDocument(np.array([5, 7, 8, 9, EOS], np.uint16), np.array([0, 0, 0, 1, 1], np.int32))
     assert document.truncate(5, SpecialTokens()) is document

@@ -65,17 +65,15 @@ class RecordedData(TrainingData):
         """Batches of every epoch."""
         return _RecordedPlan(self.lengths(self.training), batch_tokens, self.seed)
 
-    def batch(
-        self, documents: ItemSource, indices: Sequence[int], rotations: Sequence[tuple[float, float]] | None = None
-    ) -> Batch:
+    def batch(self, documents: ItemSource, indices: Sequence[int]) -> Batch:
         """Collate documents; those of training are recorded first."""
         if documents is not self.training:
             self.recorder.reach("evaluation")
-            return super().batch(documents, indices, rotations)
+            return super().batch(documents, indices)
         self.recorder.write(f"batch {','.join(documents[index].id for index in indices)}")
         self.recorder.reach("step 0")
         self.recorder.reach("anywhere")
-        return super().batch(documents, indices, rotations)
+        return super().batch(documents, indices)
 
 
 class _RecordedPlan(BatchSampler):

@@ -34,13 +34,12 @@ SHARDED = EXACT.model_copy(update={"parallel": "fsdp"})
 
 @dataclass(frozen=True)
 class Training:
-    """Training to run: number of processes, settings, type of weights, and share of rotated documents."""
+    """Training to run: number of processes, settings, and type of weights."""
 
     size: int
     config: TrainConfig = EXACT
     dtype: torch.dtype = torch.float64
     dropout: float = 0.0
-    rotate: float = 0.0
 
 
 class ListedDocuments(ToyDocuments):
@@ -108,7 +107,7 @@ def join_as(rank: int, size: int, port: str) -> Iterator[None]:
 
 
 def _train(training: Training, run: Path, rank: int, port: str) -> None:
-    data = replace(DATA, training=ListedDocuments(run / f"documents-{rank}"), rotate=training.rotate)
+    data = replace(DATA, training=ListedDocuments(run / f"documents-{rank}"))
     with join_as(rank, training.size, port), join_processes("cpu"):
         fit(new_model(training.dropout).to(training.dtype), training.config, data, run)
 

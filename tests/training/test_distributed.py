@@ -41,8 +41,8 @@ def documents(run: Path) -> Counter[str]:
 )
 def test_two_processes_make_the_updates_of_one(config: TrainConfig, tmp_path: Path) -> None:
     alone, together = new_run(tmp_path / "alone"), new_run(tmp_path / "together")
-    run_training(Training(1, config, rotate=0.5), alone)
-    run_training(Training(2, config, rotate=0.5), together)
+    run_training(Training(1, config), alone)
+    run_training(Training(2, config), together)
     assert curve(together) == pytest.approx(curve(alone), abs=1e-9)
     assert len(read(together, "step")) == config.steps
     assert all(record["imbalance"] >= 0 for record in read(together, "step"))

@@ -65,7 +65,7 @@ class ClassificationRecipe(Recipe):
                 "data.source.second names the second one"
             )
         without = {"data.shuffled": self.data.shuffled, "data.gap_sentences": self.data.gap_sentences}
-        for name, value in {**without, "train.rotate": self.train.rotate}.items():
+        for name, value in without.items():
             if value:
                 raise ValueError(f"{name} must be left out of task: classification, got {value}")
         return self

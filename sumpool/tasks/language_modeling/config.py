@@ -145,6 +145,13 @@ class TextEvaluationConfig(Settings):
         return self
 
 
+class TextTrainConfig(TrainConfig):
+    """Settings of the training of a language model; a document is a window of `model.length` tokens here."""
+
+    rotate: float = Field(0.0, ge=0, le=1)
+    """Share of epochs that begin at a random token of the text, 1 in the released code of Nawrot et al. (2023)."""
+
+
 class LanguageModelRecipe(BaseRecipe):
     """Complete configuration of a language model's run: `task: language_modeling`."""
 
@@ -154,9 +161,8 @@ class LanguageModelRecipe(BaseRecipe):
     """Source of the running text, and its preparation."""
     model: LanguageModelConfig = LanguageModelConfig()
     """Architecture of the model."""
-    train: TrainConfig = TrainConfig()
-    """Training, as for summaries; a document is a window of `model.length` tokens here, and `train.rotate` the share of
-    epochs that begin at a random token of the text, 1 in the released code of Nawrot et al. (2023)."""
+    train: TextTrainConfig = TextTrainConfig()
+    """Training, as for summaries."""
     evaluate: TextEvaluationConfig = TextEvaluationConfig()
     """Evaluation: bits per character, shortening factor, segments."""
     bench: dict[str, Any] | None = None
