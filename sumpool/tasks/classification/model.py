@@ -28,11 +28,8 @@ from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, SpecialTokens
 class ClassifierConfig(Settings):
     """Head of a classifier: document vectors from the encoder's states, and a linear map to the classes."""
 
-    pooling: Literal["mean", "first", "attention"] = "mean"
-    """Document vector: mean of the states of real tokens, state of the first token, or mean weighted by a learned
-    query."""
     mean_over: Literal["tokens", "source_length"] = "tokens"
-    """Divisor of the mean: real tokens, or `source_length` as in released code, which counts padding."""
+    """Divisor of the mean of the states: real tokens, or `source_length` as in released code, which counts padding."""
     towers: int = Field(1, ge=1, le=2)
     """Documents per row. Both are encoded with the same weights, and their vectors a and b become [a, b, a * b, a - b].
     """
@@ -45,31 +42,6 @@ class ClassificationModelConfig(ModelConfig):
 
     classifier: ClassifierConfig | None = None
     """Head of `task: classification`, which replaces decoder and output head."""
-
-
-@final
-class DocumentVector(nn.Module):
-    """Vector of each document from its encoded states."""
-
-    def __init__(self, config: ClassifierConfig, dim: int, source_length: int) -> None:
-        super().__init__()
-        self.config = config
-        self.source_length = source_length
-        self.query = nn.Linear(dim, 1, bias=False) if config.pooling == "attention" else None
-
-    def forward(self, tokens: Tokens) -> Tensor:
-        """Return the vectors (batch, dim) in at least single precision; 0 for a document without tokens."""
-        states = at_least_float32(zero_padding(tokens.states, tokens.mask))  # (batch, length, dim)
-        if self.config.pooling == "first":
-            return states[:, 0]
-        if self.query is not None:
-            logits = at_least_float32(self.query(states)).squeeze(2)
-            logits = logits.masked_fill(~tokens.mask, torch.finfo(logits.dtype).min)
-            weights = logits.softmax(1).masked_fill(~tokens.mask, 0.0)  # (batch, length)
-            return torch.einsum("bl,bld->bd", weights, states)
-        if self.config.mean_over == "source_length":
-            return states.sum(1) / self.source_length
-        return states.sum(1) / tokens.mask.sum(1, keepdim=True).clamp(min=1)
 
 
 @final
@@ -99,11 +71,11 @@ class ClassificationModel(nn.Module):
         self.vocabulary = vocabulary
         self.classes = classes
         self.towers = head.towers
+        self.mean_over = head.mean_over
         self.embedding = nn.Embedding(vocabulary, config.dim, padding_idx=special_tokens.pad)
         if word_starts is None:
             word_starts = torch.ones(vocabulary, dtype=torch.bool)
         self.encoder = Encoder(config, self.embedding, word_starts)
-        self.vector = DocumentVector(head, config.dim, config.source_length)
         features = config.dim * (4 if head.towers == 2 else 1)
         hidden = (nn.Linear(features, head.hidden), nn.ReLU()) if head.hidden else ()
         self.head = nn.Sequential(*hidden, nn.Linear(head.hidden or features, classes))
@@ -162,6 +134,13 @@ class ClassificationModel(nn.Module):
         scores = Scores(nll, log_prob, counts={"accuracy": correct.sum()}, distribution=distribution)
         return scores, memory.losses, {**memory.metrics, "accuracy": correct.mean()}
 
+    def vectors(self, tokens: Tokens) -> Tensor:
+        """Return the mean state of each document, (batch, dim), in at least single precision; 0 without tokens."""
+        total = at_least_float32(zero_padding(tokens.states, tokens.mask)).sum(1)
+        if self.mean_over == "source_length":
+            return total / self.config.source_length
+        return total / tokens.mask.sum(1, keepdim=True).clamp(min=1)
+
     def _classify(
         self, documents: tuple[Tensor, Tensor, Tensor, Tensor | None], lengths: Sequence[int] | None = None
     ) -> tuple[Tensor, Tokens]:
@@ -174,7 +153,7 @@ class ClassificationModel(nn.Module):
             raise ValueError(f"length must be at most source_length = {self.config.source_length}, got {ids.size(-1)}")
         parts = (None if part is None else part.view(-1, ids.size(-1)) for part in documents)
         memory = self.encoder(*parts, lengths=lengths).tokens
-        vectors = self.vector(memory)  # (batch * towers, dim)
+        vectors = self.vectors(memory)
         if towers == 2:
             first, second = vectors.unflatten(0, (-1, 2)).unbind(1)
             vectors = torch.cat([first, second, first * second, first - second], 1)

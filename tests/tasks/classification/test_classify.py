@@ -30,7 +30,7 @@ model:
   feed_forward: 16
   source_length: 12
   encoder: [{{attention: {{kind: vanilla}}, pool: {{kind: halving, keep: 6}}}}, {{attention: {{kind: vanilla}}}}]
-  classifier: {{pooling: attention, towers: {towers}}}
+  classifier: {{towers: {towers}}}
 train:
   steps: 150
   batch_tokens: 400
@@ -163,7 +163,7 @@ def test_a_dry_run_measures_an_update(tmp_path: Path) -> None:
 def test_a_sweep_of_classifiers_has_their_accuracy(tmp_path: Path) -> None:
     recipe = write_recipe(tmp_path, pairs=True).read_text().replace("name: toy\n", "").replace("  steps: 150\n", "")
     indented = recipe.replace("\n", "\n  ")
-    rows = "{mean: {model.classifier.pooling: mean}, first: {model.classifier.pooling: first}}"
+    rows = "{tokens: {model.classifier.mean_over: tokens}, padding: {model.classifier.mean_over: source_length}}"
     (tmp_path / "sweep.yaml").write_text(f"sweep: s\nsource_tokens: 3000\nrecipe:\n  {indented}\nrows: {rows}\n")
     loaded = load_sweep(tmp_path / "sweep.yaml", [f"data.prepared={tmp_path / 'prepared'}"])
     assert isinstance(loaded, LoadedSweep)
@@ -178,4 +178,4 @@ def test_a_sweep_of_classifiers_has_their_accuracy(tmp_path: Path) -> None:
     assert sweep(loaded, tmp_path / "s").scores == table.scores
     (tmp_path / "review.txt").write_text("good film")
     with pytest.raises(DataError, match=r"review\.txt must be JSON lines with two documents per row, got"):
-        list(classify([str(tmp_path / "review.txt")], tmp_path / "s" / "mean-seed1", options=OPTIONS))
+        list(classify([str(tmp_path / "review.txt")], tmp_path / "s" / "tokens-seed1", options=OPTIONS))

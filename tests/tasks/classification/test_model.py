@@ -10,10 +10,8 @@ from sumpool.tasks.classification.model import (
     ClassificationModel,
     ClassificationModelConfig,
     ClassifierConfig,
-    DocumentVector,
 )
 
-POOLINGS = ("mean", "first", "attention")
 VOCABULARY, CLASSES = 30, 4
 
 
@@ -43,11 +41,9 @@ def documents(*lengths: int, width: int = 12) -> tuple[torch.Tensor, torch.Tenso
 
 
 @pytest.mark.parametrize("keep", [None, 3])
-@pytest.mark.parametrize(
-    ("pooling", "mean_over"), [*((pooling, "tokens") for pooling in POOLINGS), ("mean", "source_length")]
-)
-def test_padding_and_batch_mates_never_matter(pooling: str, mean_over: str, keep: int | None) -> None:
-    head = ClassifierConfig.model_validate({"pooling": pooling, "mean_over": mean_over})
+@pytest.mark.parametrize("mean_over", ["tokens", "source_length"])
+def test_padding_and_batch_mates_never_matter(mean_over: str, keep: int | None) -> None:
+    head = ClassifierConfig.model_validate({"mean_over": mean_over})
     classifier = model(head, keep)
     together = classifier.logits(*documents(5, 12, 1))
     for row, length in enumerate((5, 12, 1)):
@@ -55,33 +51,21 @@ def test_padding_and_batch_mates_never_matter(pooling: str, mean_over: str, keep
         torch.testing.assert_close(together[row : row + 1], alone, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_a_vector_equals_its_naive_twin(pooling: str) -> None:
+def test_the_vector_of_a_document_is_the_mean_of_its_states() -> None:
     ids, mask, sentences = documents(3, 6, width=6)
     states = torch.randn(2, 6, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
-    vector = DocumentVector(ClassifierConfig.model_validate({"pooling": pooling}), 8, 12).double()
-    actual = vector(Tokens.from_source(states, mask, sentences, ids, ids))
+    tokens = Tokens.from_source(states, mask, sentences, ids, ids)
+    vectors, over_padding = (
+        model(ClassifierConfig.model_validate({"mean_over": name})).vectors(tokens)
+        for name in ("tokens", "source_length")
+    )
     for row, length in enumerate((3, 6)):
-        real = states[row, :length]
-        if pooling == "attention":
-            assert vector.query is not None
-            weights = torch.exp(real @ vector.query.weight[0])
-            expected = (weights[:, None] * real).sum(0) / weights.sum()
-        else:
-            expected = real[0] if pooling == "first" else real.mean(0)
-        torch.testing.assert_close(actual[row], expected)
+        torch.testing.assert_close(vectors[row], states[row, :length].mean(0))
+        torch.testing.assert_close(over_padding[row], states[row, :length].sum(0) / 12)
 
 
-def test_mean_over_source_length_counts_padding() -> None:
-    ids, mask, sentences = documents(3, width=6)
-    tokens = Tokens.from_source(torch.ones(1, 6, 8), mask, sentences, ids, ids)
-    vector = DocumentVector(ClassifierConfig(mean_over="source_length"), 8, 12)
-    torch.testing.assert_close(vector(tokens), torch.full((1, 8), 3 / 12))
-
-
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_a_document_without_tokens_is_finite_with_its_gradient(pooling: str) -> None:
-    classifier = model(ClassifierConfig.model_validate({"pooling": pooling}))
+def test_a_document_without_tokens_is_finite_with_its_gradient() -> None:
+    classifier = model(ClassifierConfig())
     logits = classifier.logits(*documents(0, 4))
     logits.sum().backward()
     assert logits.isfinite().all()
@@ -93,7 +77,7 @@ def test_two_towers_share_weights_and_combine_vectors() -> None:
     parts = documents(5, 7, 7, 5)
     pairs = tuple(part.view(2, 2, -1) for part in parts)
     memory = classifier.encoder(*parts).tokens
-    first, second = classifier.vector(memory)[:2]
+    first, second = classifier.vectors(memory)[:2]
     expected = classifier.head(torch.cat([first, second, first * second, first - second]))
     torch.testing.assert_close(classifier.logits(*pairs)[0], expected)
     assert not torch.allclose(classifier.logits(*pairs)[0], classifier.logits(*pairs)[1])  # the order matters
