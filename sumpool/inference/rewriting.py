@@ -15,9 +15,12 @@ from urllib import request
 from urllib.error import HTTPError
 from urllib.parse import urldefrag, urlsplit
 
+import numpy as np
+
 from sumpool.documents.addresses import is_loopback
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.errors import RecipeError, ResourceError
+from sumpool.inference.evidence import top_sources
 from sumpool.inference.fact_check import FactChecker, is_negative, word_forms
 from sumpool.inference.summary import EvidenceSource, SentenceEvidence, Summary, SummarySentence
 from sumpool.io.bounded import parse_json
@@ -186,11 +189,6 @@ def _faults(text: str, sentence: str, passage: Sequence[str], ordinary: set[str]
 
 def _sources(text: str, passage: Sequence[int], source: Sequence[SourceSentence]) -> tuple[EvidenceSource, ...]:
     """Return the sentences of a passage by the words of a text that each adds."""
-    # Imported here, as few ask for evidence.
-    import numpy as np
-
-    from sumpool.inference.evidence import top_sources
-
     left, weights = word_forms(text), np.zeros(len(source))
     forms = {index: word_forms(source[index].text) for index in passage}
     for _ in passage:

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from sumpool.core.decoding.config import LENGTH_FORMS, DecodingConfig, parse_length
 from sumpool.documents.document import Document
-from sumpool.documents.read import read_documents
+from sumpool.documents.read import join_documents, read_documents
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import Pipeline
@@ -124,9 +124,6 @@ class Summarizer:
         is_single = isinstance(documents, str | Path)
         names = [documents] if isinstance(documents, str | Path) else documents
         if together:
-            # Imported here, as few ask for a digest.
-            from sumpool.documents.read import join_documents
-
             names = [join_documents(list(_read(names)))]
         results = list(self._results(names, length, mode, changes, evidence=evidence))
         if not is_single and not together:
