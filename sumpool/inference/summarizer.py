@@ -4,17 +4,18 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, TypedDict, Unpack, final, get_args, overload
+from typing import Literal, TypedDict, Unpack, final, overload
 
 from pydantic import ValidationError
 
-from sumpool.core.decoding.config import LENGTH_FORMS, DecodingConfig, parse_length
+from sumpool.core.decoding.config import DecodingConfig
 from sumpool.documents.document import Document
 from sumpool.documents.read import join_documents, read_documents
 from sumpool.errors import DataError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
+from sumpool.recipe.load import error_messages
 from sumpool.text.tokenizer import Tokenizer
 
 Mode = Literal["extractive", "abstractive"]
@@ -175,24 +176,12 @@ class Summarizer:
         # wrong arguments are reported by the call itself, not by the first result
         if not isinstance(documents, Iterable):
             raise RecipeError(f"documents must be texts or files, got {type(documents).__name__}")
-        config = self._loaded.recipe.summarize
-        if changes:
-            try:
-                config = DecodingConfig.model_validate({**config.model_dump(), **changes})
-            except ValidationError as error:
-                first = error.errors()[0]
-                raise RecipeError(f"{first['loc'][0]} must be valid, got {first['input']!r}: {first['msg']}") from error
-        if mode is not None:
-            if mode not in get_args(Mode):
-                raise RecipeError(f"mode must be one of {', '.join(get_args(Mode))}, got {mode!r}")
-            config = config.model_copy(update={"mode": mode})
-        if length is not None:
-            text = f"{length}w" if isinstance(length, int) else str(length)
-            try:
-                parse_length(text)
-            except ValueError as error:
-                raise RecipeError(f"length must be a number of words, {LENGTH_FORMS}, got {length!r}") from error
-            config = config.model_copy(update={"length": text})
+        given = {"mode": mode, "length": f"{length}w" if isinstance(length, int) else length}
+        changed = {**changes, **{name: value for name, value in given.items() if value is not None}}
+        try:
+            config = DecodingConfig.model_validate({**self._loaded.recipe.summarize.model_dump(), **changed})
+        except ValidationError as error:
+            raise RecipeError("; ".join(error_messages(error, DecodingConfig))) from error
         recipe = self._loaded.recipe.model_copy(update={"summarize": config})
         summaries = Pipeline.of(replace(self._loaded, recipe=recipe)).summarize(
             _read(documents),
