@@ -44,8 +44,19 @@ def list_files(name: str, options: ReadOptions, notice: Callable[[str], None]) -
         return [str(file) for file in files_of(path, options, notice)] if path.is_dir() else [name]
     from pyarrow import ArrowException, fs
 
-    _require_plain(name)
-    scheme, _, location = name.rstrip("/").partition("://")
+    scheme, _, location = name.partition("://")
+    user, at, store = location.rpartition("@")
+    if at and ":" in user:  # which would be shown and written with the name, as options would be
+        raise DataError(
+            f"{scheme}://...@{store} must have no password: leave it out, and set AWS_ACCESS_KEY_ID and "
+            "AWS_SECRET_ACCESS_KEY, or what the store reads"
+        )
+    if "?" in location:
+        location = location.partition("?")[0]
+        raise DataError(
+            f"{scheme}://{location}?... must have no options: leave them out, and set AWS_ENDPOINT_URL and AWS_REGION"
+        )
+    location = location.rstrip("/")
     parts = location.split("/")
     plain = next((index for index, part in enumerate(parts) if _WILDCARD.search(part)), len(parts))
     folder, pattern = f"{scheme}://{'/'.join(parts[:plain])}", "/".join(parts[plain:])
@@ -71,22 +82,6 @@ def list_files(name: str, options: ReadOptions, notice: Callable[[str], None]) -
 def is_uri(name: str) -> bool:
     """Return whether a name is that of a file or a folder in an object store."""
     return bool(_URI.match(name)) and not is_address(name)
-
-
-def _require_plain(uri: str) -> None:
-    """Refuse a password and options in a URI, which would be shown and written with its name."""
-    scheme, _, location = uri.partition("://")
-    user, at, store = location.rpartition("@")
-    if at and ":" in user:
-        raise DataError(
-            f"{scheme}://...@{store} must have no password: leave it out, and set AWS_ACCESS_KEY_ID and "
-            "AWS_SECRET_ACCESS_KEY, or what the store reads"
-        )
-    if "?" in location:
-        location = location.partition("?")[0]
-        raise DataError(
-            f"{scheme}://{location}?... must have no options: leave them out, and set AWS_ENDPOINT_URL and AWS_REGION"
-        )
 
 
 def _locate(uri: str) -> tuple[Any, str]:

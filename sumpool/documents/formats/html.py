@@ -5,7 +5,7 @@ Character sets are taken from the byte-order mark, from `meta` or the XML declar
 
 import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -40,7 +40,18 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
 
 def _blocks(page: HtmlElement, site: bool) -> tuple[TextBlock, ...]:
     """Return the blocks of the principal region of a page; `site` is whether parts of a site are dropped."""
-    return tuple(_with_read_code(HtmlBlocks(PageParts.of(page, site)).read(principal_region(page))))
+    blocks = HtmlBlocks(PageParts.of(page, site)).read(principal_region(page))
+    size = sum(len(block.text) for block in blocks)
+    read: list[TextBlock] = []
+    for block in blocks:
+        if block.kind == "code" and len(block.text) > max(_MIN_TEXT, _TEXT_SHARE * size):
+            # A page that is one preformatted text, as RFCs and READMEs are.
+            for inner in text_blocks(block.text):
+                line = None if block.line is None or inner.line is None else block.line + inner.line - 1
+                read.append(replace(inner, line=line))
+        else:
+            read.append(block)
+    return tuple(read)
 
 
 def page_title(page: HtmlElement, blocks: tuple[TextBlock, ...]) -> str:
@@ -58,18 +69,6 @@ def page_title(page: HtmlElement, blocks: tuple[TextBlock, ...]) -> str:
     headings = (block.text for block in blocks if block.kind == "heading")
     heading = next((text for text in headings if text.casefold() != name), "")
     return heading if heading and (not title or heading in title) else title
-
-
-def _with_read_code(blocks: tuple[TextBlock, ...]) -> Iterator[TextBlock]:
-    """Yield blocks, with those of the text where a page is one preformatted text, as RFCs and READMEs are."""
-    size = sum(len(block.text) for block in blocks)
-    for block in blocks:
-        if block.kind == "code" and len(block.text) > max(_MIN_TEXT, _TEXT_SHARE * size):
-            for inner in text_blocks(block.text):
-                line = None if block.line is None or inner.line is None else block.line + inner.line - 1
-                yield replace(inner, line=line)
-        else:
-            yield block
 
 
 _SCHEMA: Final = re.compile(r"(?:\w*Article|\w*Posting|Report)", re.ASCII)

@@ -131,7 +131,20 @@ def _read_text(part: Message, kind: str, body: _Body) -> None:
         text, notes = content.decode("cp1252", "replace").replace("\0", " "), ("read as cp1252",)
     body.notes.extend(notes)
     if kind == "text/html":
-        body.blocks.extend(_html_blocks(text))
+        tree = parse_markup(text)
+        for parent in (tree, *tree.descendants()):  # of which mail programs put quoted mails and signatures in some
+            rest = False
+            for child in parent.children:
+                if isinstance(child, str):
+                    continue
+                names = child.names()
+                rest = rest or not _REST_NAMES.isdisjoint(names)
+                is_cited = child.tag == "blockquote" and child.attributes.get("type", "").lower() == "cite"
+                is_quotation = is_cited or not _QUOTATION_NAMES.isdisjoint(names)
+                if rest or (is_quotation and not _FORWARDED_RULE.search(child.text()[:500])):
+                    child.attributes["hidden"] = ""
+        blocks = HtmlBlocks(PageParts(max(tree.size, 1), site=False)).read(tree)
+        body.blocks.extend(list(_written_blocks(blocks)) or blocks)
         return
     if text.lstrip().startswith(_PGP_MESSAGE):
         raise ValueError("must not be encrypted, got an encrypted mail; save it decrypted")
@@ -439,28 +452,6 @@ _CONTACT: Final = re.compile(
     r"\b(?:tel|fax|phone|mobile?|cell|p\.? ?iva|vat|www)\b[.: ]|\S@[^\s@]+\.\w|\+\d{1,3}[ (\d]{6,}|https?://",
     re.IGNORECASE,
 )
-
-
-def _html_blocks(markup: str) -> list[TextBlock]:
-    """Return the blocks that the sender of an HTML mail wrote.
-
-    Raises:
-        ValueError: If the markup could exhaust a parser; the message lacks the subject.
-    """
-    tree = parse_markup(markup)
-    for parent in (tree, *tree.descendants()):  # of which mail programs put quoted mails and signatures in some
-        rest = False
-        for child in parent.children:
-            if isinstance(child, str):
-                continue
-            names = child.names()
-            rest = rest or not _REST_NAMES.isdisjoint(names)
-            is_cited = child.tag == "blockquote" and child.attributes.get("type", "").lower() == "cite"
-            is_quotation = is_cited or not _QUOTATION_NAMES.isdisjoint(names)
-            if rest or (is_quotation and not _FORWARDED_RULE.search(child.text()[:500])):
-                child.attributes["hidden"] = ""
-    blocks = HtmlBlocks(PageParts(max(tree.size, 1), site=False)).read(tree)
-    return list(_written_blocks(blocks)) or list(blocks)
 
 
 def _written_blocks(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:

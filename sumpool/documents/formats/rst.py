@@ -188,7 +188,12 @@ class _Walk:
         if isinstance(node, _NO_TEXT):
             return
         if isinstance(node, (nodes.title, nodes.rubric)):
-            yield self._title(node, depth)
+            is_section = isinstance(node.parent, nodes.section) and isinstance(node, nodes.title)
+            if isinstance(node.parent, nodes.table):
+                yield self._text_block(node, "caption", 0)
+            else:
+                self._line -= is_section  # of the text, which docutils counts below it
+                yield self._text_block(node, "heading", depth if is_section else depth + 1)
         elif isinstance(node, (nodes.literal_block, nodes.doctest_block, nodes.math_block)):
             yield TextBlock(node.astext().expandtabs().rstrip(), "code", line=self._line)
         elif isinstance(node, nodes.row):
@@ -210,14 +215,6 @@ class _Walk:
             elif isinstance(node, (nodes.bullet_list, nodes.enumerated_list)):
                 kind, level = "list_item", level + 1
             yield from self.blocks(node, depth, kind, level)
-
-    def _title(self, node: nodes.Element, depth: int) -> TextBlock:
-        if isinstance(node.parent, nodes.table):
-            return self._text_block(node, "caption", 0)
-        if not isinstance(node.parent, nodes.section) or isinstance(node, nodes.rubric):
-            return self._text_block(node, "heading", depth + 1)
-        self._line -= 1  # of the text, which docutils counts below it
-        return self._text_block(node, "heading", depth)
 
     def _text_block(self, node: nodes.Element, kind: TextBlockKind, level: int) -> TextBlock:
         return TextBlock(self._text(node), kind, level, line=self._line)

@@ -465,8 +465,10 @@ class Headings:
         if not mark or is_rule(row.text) or is_fenced(group):
             return 0
         level = len(mark[1])
-        before = _hashes(group[position - 1]) if position else level + 1
-        after = _hashes(group[position + 1]) if position + 1 < len(group) else 0
+        texts = [row.text for row in group]
+        hashes = [len(text) - len(text.lstrip("#")) for text in texts[max(position - 1, 0) : position + 2]]
+        before = hashes[0] if position else level + 1
+        after = hashes[-1] if position + 1 < len(group) else 0
         is_alone = level not in (before, after) and (level > 1 or before > 0)
         return level if is_alone and row.text[-1] != "." else 0
 
@@ -527,10 +529,6 @@ class Headings:
 def _depth(number: str) -> int:
     """Return the depth of the number of a section: 2 for "3.1."."""
     return len(re.findall(r"[^\W_]+", number)) if " " not in number else 1
-
-
-def _hashes(row: TextRow) -> int:
-    return len(row.text) - len(row.text.lstrip("#"))
 
 
 def _is_title(row: TextRow) -> bool:

@@ -36,7 +36,15 @@ def prepare(archive: DocumentArchive) -> dict[str, bytes]:
     parts: dict[str, bytes] = {}
     if _RELATIONS in archive.names:  # whose names pandoc takes for relative
         parts[_RELATIONS] = archive.read(_RELATIONS).replace(b'Target="/xl/', b'Target="')
-    dates = _date_styles(archive)
+    dates: set[str] = set()  # styles of cells that are dates or times, by their numbers
+    if "xl/styles.xml" in archive.names:
+        root = archive.xml("xl/styles.xml")
+        numbers = {str(number) for number in _DATE_NUMBERS}
+        for shown in root.iter("{*}numFmt"):
+            is_date = _DATE.search(_NO_DATE.sub("", value(shown, "formatCode")))
+            (numbers.add if is_date else numbers.discard)(value(shown, "numFmtId"))
+        styles = [style for group in root.iter("{*}cellXfs") for style in group]
+        dates = {str(index) for index, style in enumerate(styles) if value(style, "numFmtId") in numbers}
     has_1904 = "xl/workbook.xml" in archive.names and any(
         value(part, "date1904") in ("1", "true") for part in archive.xml("xl/workbook.xml").iter("{*}workbookPr")
     )
@@ -63,19 +71,6 @@ def prepare(archive: DocumentArchive) -> dict[str, bytes]:
                     cell.set("t", "str")
             parts[name] = etree.tostring(root)
     return parts
-
-
-def _date_styles(archive: DocumentArchive) -> frozenset[str]:
-    """Return the numbers of the styles of cells that are dates or times."""
-    if "xl/styles.xml" not in archive.names:
-        return frozenset()
-    root = archive.xml("xl/styles.xml")
-    numbers = {str(number) for number in _DATE_NUMBERS}
-    for shown in root.iter("{*}numFmt"):
-        is_date = _DATE.search(_NO_DATE.sub("", value(shown, "formatCode")))
-        (numbers.add if is_date else numbers.discard)(value(shown, "numFmtId"))
-    styles = [style for group in root.iter("{*}cellXfs") for style in group]
-    return frozenset(str(index) for index, style in enumerate(styles) if value(style, "numFmtId") in numbers)
 
 
 def _text(element: _Element) -> str:

@@ -68,21 +68,18 @@ def lower_initials(runs: Sequence[Run]) -> list[Run]:
         if len(lines) < _INITIAL_LINES or sum(len(run.text) for line in lines for run in line) < _INITIAL_CHARACTERS:
             continue
         first = lines[0][0]
+        text = letter + first.text
+        rest = first.text.split()[0].rstrip(",.;:").lower()
         is_apart = first.x0 - initial.x1 > _INITIAL_SPACE * first.size
-        text = f"{letter} {first.text}" if is_apart and _is_word(letter, first.text, runs) else letter + first.text
+        if is_apart and letter[-1] in _WORDS and len(rest) >= _MIN_REST:  # a word of its own, by the others of the page
+            others = (word for run in runs for word in run.text.split()[run.text == first.text :])
+            words = {word.strip(",.;:").lower() for word in others}
+            if rest in words or letter[-1].lower() + rest not in words:
+                text = f"{letter} {first.text}"
         moved = {id(line[0]): line[0]._replace(x0=initial.x0) for line in lines}
         moved[id(first)] = first._replace(text=text, x0=min(first.x0, initial.x0 + _INDENT * first.size))
         kept = [moved.get(id(run), run) for run in kept if run is not initial]
     return kept
-
-
-def _is_word(letter: str, text: str, runs: Sequence[Run]) -> bool:
-    """Return whether an initial is a word of its own before a text, by the other words of the page."""
-    rest = text.split()[0].rstrip(",.;:").lower()
-    if letter[-1] not in _WORDS or len(rest) < _MIN_REST:
-        return False
-    words = {word.strip(",.;:").lower() for run in runs for word in run.text.split()[run.text == text :]}
-    return rest in words or letter[-1].lower() + rest not in words
 
 
 def _lines_beside(initial: Run, runs: Sequence[Run]) -> list[list[Run]]:
@@ -272,7 +269,6 @@ def clean_characters(text: str) -> str:
 
 _DEPTH: Final = 3  # rows at each end of a page that may be headers or footers
 _NEAR: Final = 3.0  # points between the heights at which one header stands on two pages
-_BAND_SHARE: Final = 0.5  # of the pages that have a header at one height, so that every row there is one
 _LABEL_GAP: Final = 3.0  # between the number of a heading and its text, in font sizes
 _MIXED: Final = "text"  # in the keys of numbers beside words
 _MANY: Final = 4  # pages on which a number beside words grows with the pages
@@ -355,18 +351,8 @@ def _repeated_rows(pages: Sequence[PageSegments], top: bool, largest: float) -> 
             for key in _keys(row, number):
                 positions[key].append((row.distance, number))
     removed: set[int] = set()
-    heights = Counter[int]()
-    rest: list[_EndRow] = []  # the first row of each page that is no header
     for number, rows in ends:
-        depth = _header_depth(rows, number, positions)
-        for row in rows[:depth]:
-            removed |= {id(segment) for segment in row.segments}
-            heights[round(row.distance / _NEAR)] += 1
-        rest += rows[depth : depth + 1]
-    for row in rest:
-        height = round(row.distance / _NEAR)
-        on_band = sum(heights[height + step] for step in (-1, 0, 1))
-        if on_band >= max(_BAND_SHARE * len(pages), 3) and row.gap >= _APART and len(row.text()) <= _MAX_LENGTH:
+        for row in rows[: _header_depth(rows, number, positions)]:
             removed |= {id(segment) for segment in row.segments}
     return removed
 
@@ -644,11 +630,8 @@ def _are_columns(left: Sequence[Segment], right: Sequence[Segment], margins: boo
     flush = [len(segment.text) for segment in right if segment.x0 - edge <= _SAME]
     if len(flush) < _FLUSH_SHARE * len(right) or sum(flush) < _MIN_CHARACTERS * len(flush):
         return False
-    return _is_beside(*((left, right) if prose[1] else (right, left)))
-
-
-def _is_beside(margin: Sequence[Segment], text: Sequence[Segment]) -> bool:
-    """Return whether most lines of a margin stand beside a text, and not on its lines as the cells of a table do."""
+    # Most lines of a margin stand beside the text, and not on its lines as the cells of a table do.
+    margin, text = (left, right) if prose[1] else (right, left)
     near = [line for line in margin if text[0].y <= line.y <= text[-1].y]
     if len(near) < _MIN_LINES or 2 * sum(len(line.text) for line in near) < _MIN_CHARACTERS * len(near):
         return False

@@ -217,7 +217,6 @@ def _compose_accents(text_page: Handle, text: str) -> str:
         composed = unicodedata.normalize("NFC", base + COMBINING[text[index]])
         if len(composed) == 1:
             characters[letter], characters[index] = composed, _NOTHING
-            _close_gaps(text_page, characters, index)
     return "".join(characters)
 
 
@@ -240,20 +239,6 @@ def _box(text_page: Handle, index: int) -> tuple[float, float, float, float]:
     box = pdfium.FS_RECTF()
     pdfium.FPDFText_GetLooseCharBox(text_page, index, box)
     return box.left, box.right, box.bottom, box.top
-
-
-def _close_gaps(text_page: Handle, characters: list[str], index: int) -> None:
-    """Remove the spaces beside an accent between letters that adjoin."""
-    for space in (index - 1, index + 1):
-        if not 0 < space < len(characters) - 1 or not characters[space].isspace():
-            continue
-        before = space - 1 - (space - 1 == index)
-        behind = space + 1 + (space + 1 == index)
-        if before < 0 or behind >= len(characters):
-            continue
-        _, right, bottom, top = _box(text_page, before)
-        if _box(text_page, behind)[0] - right <= _SPACE * (top - bottom):
-            characters[space] = _NOTHING
 
 
 class _Background:
