@@ -1,7 +1,6 @@
 """`sumpool bench`: a recipe, a run or nothing in, tables out."""
 
 import gc
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -62,10 +61,18 @@ def bench(
     from sumpool.bench.results import require_benchmark, write_report
     from sumpool.bench.start import bench_start
     from sumpool.progress import GRACE, interruptible
+    from sumpool.recipe.files import find_recipe
 
     settings = [*(changes or ())]
     target = target and str(run_folder(target))
-    _check(target, run, {"--length": lengths}, {"--peers": peers, "--set": settings})
+    if target and target not in _PROCESSES and not find_recipe(Path(target)).exists():
+        raise RecipeError(f"{target} must be {CORPUS}, {START}, or a run folder or recipe that is there")
+    if run and target not in _PROCESSES:
+        raise RecipeError(f"a second name must follow {CORPUS} or {START} only, got {run} after {target}")
+    given = {"--length": lengths, "--peers": target == START and peers, "--set": target == START and settings}
+    for name, value in given.items() if target in _PROCESSES else ():
+        if value:
+            raise RecipeError(f"{name} must go with a model, got {target}")
     gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
     require_benchmark(out)
     with screen() as shown, interruptible(GRACE) as interruption:
@@ -85,28 +92,6 @@ def bench(
     write_report(report, out)
     with screen() as shown:
         shown.result(report.to_json() if json else lay_out(report.tables()))
-
-
-def _check(
-    target: str | None, run: Path | None, of_models: Mapping[str, object], of_corpora: Mapping[str, object]
-) -> None:
-    """Refuse arguments that do not fit the target, or would change nothing.
-
-    Raises:
-        RecipeError: If the target is unknown, or a run or an option does not go with it.
-    """
-    from sumpool.cli.study import STUDIES
-    from sumpool.recipe.files import find_recipe
-
-    if target in STUDIES:
-        raise RecipeError(f"{target} is a study: sumpool study {target}")
-    if target and target not in _PROCESSES and not find_recipe(Path(target)).exists():
-        raise RecipeError(f"{target} must be {CORPUS}, {START}, or a run folder or recipe that is there")
-    if run and target not in _PROCESSES:
-        raise RecipeError(f"a second name must follow {CORPUS} or {START} only, got {run} after {target}")
-    refused = {CORPUS: of_models, START: {**of_models, **of_corpora}}.get(target or "", {})
-    for name in (name for name, value in refused.items() if value):
-        raise RecipeError(f"{name} must go with a model, got {target}")
 
 
 def lay_out(tables: "Sequence[Table]") -> str:

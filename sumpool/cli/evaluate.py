@@ -1,7 +1,6 @@
 """`sumpool evaluate`: score the summaries of a run, or of a file, and print a table."""
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -21,7 +20,6 @@ from sumpool.io.manifest import SHIPPED, run_folder
 
 if TYPE_CHECKING:
     from sumpool.evaluation.report import Evaluation
-    from sumpool.recipe.task import Task
 
 Split = Literal["train", "validation", "test"]
 EqualLength = Literal["shortest", "references"]
@@ -81,16 +79,30 @@ def evaluate(
     language model, bits per character, shortening factor, lengths of segments, and the segments of a sample.
     """
     from sumpool.evaluation.task import Results
-    from sumpool.inference.run_files import models_of
+    from sumpool.inference.run_files import models_of, task_of
+    from sumpool.recipe.task import DEFAULT, find_task
     from sumpool.tasks.summarization.evaluate import evaluate_systems
 
     if not targets:
         targets = [] if references else [*models_of(), SHIPPED][:1]
-    _require_references(targets, references, verify)
+    missing = next((path for path in targets if path.suffix and not path.exists() and not references), None)
+    if missing:
+        raise RecipeError(f"{missing} must be a run folder or a file of summaries, got no such file; check the path")
+    summaries, folders = ([each for each in targets if test(each)] for test in (Path.is_file, Path.is_dir))
+    if summaries and not folders and not references:
+        raise RecipeError(f"{summaries[0]} must come with a run folder, or with --references FILE, got a file alone")
+    if references and (not targets or folders):
+        raise RecipeError(f"--references must come with files of summaries, got {folders[0] if folders else 'none'}")
+    if references and verify:
+        raise RecipeError("--verify must come with a run folder, got a file of summaries, which has no prepared data")
     if files and references:
         raise RecipeError("--files must come with a run folder, got a file of summaries")
     settings = tuple([*(changes or ()), *([VERIFY] if verify else [])])
-    task = _task_of(targets)
+    tasks = {task_of(target) or DEFAULT for target in targets}
+    task = find_task(min(tasks, default=DEFAULT))
+    if len(targets) > 1 and (len(tasks) > 1 or not task.compares_runs):
+        compared = ", ".join(map(str, targets))
+        raise RecipeError(f"several runs must be summarisers or language models, all of one task, got {compared}")
     if task.evaluate_options is not None:
         of_summaries = (references, names, against, equal_length, files, skip_missing)
         of_others = {"--resume": resume, "--verify": False}
@@ -118,35 +130,3 @@ def evaluate(
     for segments in report.samples():
         sys.stdout.write(f"\n{mark_segments(segments, shows_colours())}\n")
     sys.stdout.flush()
-
-
-def _require_references(targets: Sequence[Path], references: Path | None, verify: bool) -> None:
-    """Check that references come with files of summaries alone, and these with references or a run, and exist."""
-    missing = next((path for path in targets if path.suffix and not path.exists() and not references), None)
-    if missing:
-        raise RecipeError(f"{missing} must be a run folder or a file of summaries, got no such file; check the path")
-    files = [target for target in targets if target.is_file()]
-    folders = [target for target in targets if target.is_dir()]
-    if files and not folders and not references:
-        raise RecipeError(f"{files[0]} must come with a run folder, or with --references FILE, got a file alone")
-    if references and (not targets or folders):
-        raise RecipeError(f"--references must come with files of summaries, got {folders[0] if folders else 'none'}")
-    if references and verify:
-        raise RecipeError("--verify must come with a run folder, got a file of summaries, which has no prepared data")
-
-
-def _task_of(targets: Sequence[Path]) -> "Task[Any]":
-    """Return the task of systems.
-
-    Raises:
-        RecipeError: If there are several runs, and their tasks differ or do not compare runs.
-    """
-    from sumpool.inference.run_files import task_of
-    from sumpool.recipe.task import DEFAULT, find_task
-
-    tasks = {task_of(target) or DEFAULT for target in targets}
-    task = find_task(min(tasks))
-    if len(targets) > 1 and (len(tasks) > 1 or not task.compares_runs):
-        names = ", ".join(map(str, targets))
-        raise RecipeError(f"several runs must be summarisers or language models, all of one task, got {names}")
-    return task

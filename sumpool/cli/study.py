@@ -53,14 +53,26 @@ def study(
     """
     from sumpool.bench.results import require_benchmark, write_report
     from sumpool.progress import GRACE, interruptible
+    from sumpool.recipe.load import hint
 
     if name is None:
         with screen() as shown:
             shown.result(table(("study", "measures"), list(STUDIES.items())))
         return
-    _check(name, target, document, plot)
+    if name not in STUDIES:
+        raise RecipeError(f"the study must be one of {', '.join(STUDIES)}, got {name}{hint(name, [*STUDIES])}")
+    if (name == SEGMENTS) != (document is not None):
+        raise RecipeError(f"a run and a document must follow {SEGMENTS} only, got {name} {target} {document}")
+    if plot and name != SEGMENTS:
+        raise RecipeError(f"--plot must go with {SEGMENTS}, got {name}")
+    if target and name not in OF_RUN:
+        raise RecipeError(f"a run must follow {', '.join(OF_RUN)} only, got {target} after {name}")
     if target and document:
-        _show_segments(target, document, plot)
+        from sumpool.studies.segments import study_segments
+
+        with screen() as shown:
+            segments = study_segments(target, document, plot, shown.report)
+        sys.stdout.write(f"{mark_segments(segments, shows_colours())}\n")
         return
     from sumpool.studies.run import run_study
 
@@ -71,30 +83,3 @@ def study(
     write_report(report, out)
     with screen() as shown:
         shown.result(report.to_json() if json else lay_out(report.tables()))
-
-
-def _check(name: str, target: Path | None, document: str | None, plot: Path | None) -> None:
-    """Refuse arguments that do not fit the study.
-
-    Raises:
-        RecipeError: If the study is unknown, or an argument is missing or does not go with it.
-    """
-    from sumpool.recipe.load import hint
-
-    if name not in STUDIES:
-        raise RecipeError(f"the study must be one of {', '.join(STUDIES)}, got {name}{hint(name, [*STUDIES])}")
-    if (name == SEGMENTS) != (document is not None):
-        raise RecipeError(f"a run and a document must follow {SEGMENTS} only, got {name} {target} {document}")
-    if plot and name != SEGMENTS:
-        raise RecipeError(f"--plot must go with {SEGMENTS}, got {name}")
-    if target and name not in OF_RUN:
-        raise RecipeError(f"a run must follow {', '.join(OF_RUN)} only, got {target} after {name}")
-
-
-def _show_segments(run: Path, document: str, plot: Path | None) -> None:
-    """Show the segments of a document as text, and draw them if asked to."""
-    from sumpool.studies.segments import study_segments
-
-    with screen() as shown:
-        segments = study_segments(run, document, plot, shown.report)
-    sys.stdout.write(f"{mark_segments(segments, shows_colours())}\n")

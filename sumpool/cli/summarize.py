@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from importlib.util import find_spec
 from itertools import islice
 from json import dumps
@@ -33,9 +33,7 @@ from sumpool.io.bounded import read_json
 from sumpool.progress import Progress, Report
 
 if TYPE_CHECKING:
-    from sumpool.documents.document import Document
     from sumpool.inference.pipeline import EvidenceKind
-    from sumpool.inference.rewriting import Rewriter
     from sumpool.inference.summary import Summary
     from sumpool.workflows.summarize import SummaryOutput
     from sumpool.workflows.summarize_corpus import CorpusJob
@@ -155,7 +153,7 @@ def summarize(
     Prints each summary as soon as it is complete, and a note for every document that was not read to its end. Exits
     with 3 if a document has no summary; all others have theirs.
     """
-    from sumpool.documents.read import read_all
+    from sumpool.documents.read import join_documents, read_all
     from sumpool.inference.run_files import choose_model
     from sumpool.workflows.summarize import summarize as run_summarize
 
@@ -191,7 +189,11 @@ def summarize(
         raise RecipeError(
             "one of --out, --out-dir and --explain must be given, got several; a folder holds summaries.jsonl too"
         )
-    rewriter = _open_rewriter(rewrite, remote=rewrite_remote) if rewrite else None
+    rewriter = None
+    if rewrite:
+        from sumpool.inference.rewriting import Rewriter  # here and below, as few summaries need it
+
+        rewriter = Rewriter.open(rewrite, remote=rewrite_remote)
 
     def open_output(settings: Mapping[str, str]) -> "SummaryOutput":
         # Imported here, as most summaries are printed.
@@ -214,8 +216,23 @@ def summarize(
         if not files and sys.stdin.isatty():
             output.report(Progress("summarize", note="reading from the keyboard; end with Ctrl-D"))
         documents = read_all(names, options, limit, lambda notice: output.report(Progress("summarize", note=notice)))
-        documents, unread = _join(documents, output) if together else (documents, [])
-        documents = _take_one(documents, explain) if explain else documents
+        unread: list[str] = []
+        if together:
+            documents = list(documents)
+            for document in documents:
+                if not document.text.strip():
+                    unread.append(document.id)
+                    note = document.error or f"{document.id} must hold text, got none"
+                    output.report(Progress("summarize", note=note))
+            documents = [join_documents([document for document in documents if document.text.strip()])]
+        if explain:
+            from sumpool.io.replaceable import require_unlisted
+
+            require_unlisted(explain)
+            documents = list(islice(documents, 2))
+            if len(documents) > 1:
+                advice = "name one, add --limit 1, or make one summary of all by --together"
+                raise RecipeError(f"{explain} must explain one document, got several; {advice}")
         summaries = run_summarize(
             documents,
             model,
@@ -227,15 +244,16 @@ def summarize(
             report=output.report,
             check=output.check,
         )
-        summaries = _explain(summaries, explain) if explain else summaries
+        if explain:
+            from sumpool.io.atomic import disk_errors, replace_file
+
+            explained = list(summaries)  # one at most
+            for summary in explained:
+                if summary.text:
+                    with disk_errors(explain):
+                        replace_file(explain, render_explanation(summary).encode())
+            summaries = iter(explained)
         _print(summaries, unread, output, None if out or out_dir else rendering, with_ids=with_ids, is_digest=together)
-
-
-def _open_rewriter(address: str, *, remote: bool) -> "Rewriter":
-    # Imported here, as few summaries are rewritten.
-    from sumpool.inference.rewriting import Rewriter
-
-    return Rewriter.open(address, remote=remote)
 
 
 def _trained_field(model: Path | None) -> str | None:
@@ -270,46 +288,6 @@ def _warn_of_arguments(names: Sequence[str], options: ReadOptions, report: Repor
         raise DataError("; ".join(problems))
     for problem in problems:
         report(Progress("summarize", note=problem))
-
-
-def _join(documents: "Iterable[Document]", output: Screen) -> "tuple[list[Document], list[str]]":
-    """Return the document of a digest, and the ids of those that it lacks as they could not be read."""
-    from sumpool.documents.read import join_documents
-
-    documents = list(documents)
-    unread = [document for document in documents if not document.text.strip()]
-    for document in unread:
-        output.report(Progress("summarize", note=document.error or f"{document.id} must hold text, got none"))
-    digest = join_documents([document for document in documents if document.text.strip()])
-    return [digest], [document.id for document in unread]
-
-
-def _take_one(documents: "Iterable[Document]", page: Path) -> "list[Document]":
-    """Return the document of a page.
-
-    Raises:
-        RecipeError: If there are several, or the page is a file of a run, of prepared data or of another folder with a
-            manifest.
-    """
-    from sumpool.io.replaceable import require_unlisted
-
-    require_unlisted(page)
-    taken = list(islice(documents, 2))
-    if len(taken) > 1:
-        advice = "name one, add --limit 1, or make one summary of all by --together"
-        raise RecipeError(f"{page} must explain one document, got several; {advice}")
-    return taken
-
-
-def _explain(summaries: "Iterable[Summary]", page: Path) -> "Iterator[Summary]":
-    """Write the page of a summary before it is given."""
-    from sumpool.io.atomic import disk_errors, replace_file
-
-    for summary in summaries:
-        if summary.text:
-            with disk_errors(page):
-                replace_file(page, render_explanation(summary).encode())
-        yield summary
 
 
 def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str], report: Report) -> int:

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 
 from sumpool.errors import CheckpointError, RecipeError
-from sumpool.inference.loading import LoadedModel, load_model
+from sumpool.inference.loading import load_model
 from sumpool.io.manifest import FileDigest, Manifest, require_own
 from sumpool.onnx import check_graphs, convert, onnx_section, require_onnx
 from sumpool.pretrained.save import save_pretrained
@@ -64,7 +64,15 @@ def export_model(
     # 2. Fill a folder that appears when it is complete.
     with told_when_stopped("nothing was exported"), new_folder(out) as new:
         if format_ == "huggingface":
-            _save_for_transformers(loaded, new, torch.bfloat16 if precision == "bf16" else torch.float32)
+            tokenizer, summarize = loaded.tokenizer, loaded.recipe.summarize
+            if not isinstance(tokenizer, HuggingFaceTokenizer):
+                raise CheckpointError(
+                    "--format huggingface must have a model with a tokenizer of Hugging Face, got a learnt one in "
+                    f"{run}; export it as safetensors or onnx"
+                )
+            dtype = torch.bfloat16 if precision == "bf16" else torch.float32
+            family = save_pretrained(new, loaded.model, summarize, loaded.lengths, tokenizer, dtype)
+            (new / CARD).write_text(transformers_card(loaded.recipe, run, loaded.model, family), "utf-8")
             check()
             return out
         ranker = [RANKER] if format_ == "safetensors" else []
@@ -86,16 +94,3 @@ def export_model(
             export(new, loaded.model if precision == "fp32" else loaded.model.to(torch.bfloat16), {})
         check()
     return out
-
-
-def _save_for_transformers(loaded: LoadedModel, new: Path, dtype: torch.dtype) -> None:
-    """Write the folder of a model of Hugging Face."""
-    tokenizer = loaded.tokenizer
-    if not isinstance(tokenizer, HuggingFaceTokenizer):
-        raise CheckpointError(
-            "--format huggingface must have a model with a tokenizer of Hugging Face, got a learnt one in "
-            f"{loaded.folder}; export it as safetensors or onnx"
-        )
-    summarize = loaded.recipe.summarize
-    family = save_pretrained(new, loaded.model, summarize, loaded.lengths, tokenizer, dtype)
-    (new / CARD).write_text(transformers_card(loaded.recipe, loaded.folder, loaded.model, family), "utf-8")

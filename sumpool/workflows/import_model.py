@@ -80,11 +80,44 @@ def import_model(
                 f"--attention, --cross-attention, --window, --positions, --extend and --name must come with a model of "
                 f"Hugging Face, got {source}, a run of sumpool"
             )
-        return _copy_run(folder, out, check)
+        with told_when_stopped("nothing was imported"), new_folder(out) as new:
+            for file in RUN_FILES:
+                if (folder / file).is_file():
+                    check()
+                    shutil.copyfile(folder / file, new / file)
+            manifest = Manifest.read(new)
+            manifest.verify(new, {RECIPE, MODEL, *(file for file in RUN_FILES if file in manifest.files)}, check)
+        return out
     # 1. Read and check everything but the weights.
-    config, tokenizer = _read_config(folder)
+    config = read_config(folder)
+    check_shapes(Tensors(folder), config)
+    try:
+        tokenizer = read_tokenizer(folder, config.vocab_size, config.decoder_start_token_id)
+    except DataError as error:
+        raise CheckpointError(str(error)) from error
+    special_tokens = tokenizer.special_tokens
+    for token_name, token in (("pad_token_id", special_tokens.pad), ("eos_token_id", special_tokens.eos)):
+        if getattr(config, token_name) != token:
+            got = getattr(config, token_name)
+            raise CheckpointError(
+                f"{folder / CONFIG}: {token_name} must be as in the tokenizer beside it, {token}, got {got}"
+            )
     default = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(source).resolve().name)[:64]
-    recipe = _recipe(folder, config, tokenizer, options, default if name is None else name)
+    model_config = to_model_config(config, options, folder)
+    try:
+        decoding = to_decoding_config(config.generation, model_config.target_length)
+    except ValidationError as error:
+        raise CheckpointError(f"{folder} must generate as sumpool can: {first_problem(error)}") from error
+    try:
+        recipe = Recipe(
+            name=default if name is None else name,
+            data=SummaryDataConfig(vocabulary=max(_MIN_VOCABULARY, tokenizer.vocab_size)),
+            model=model_config,
+            train=TrainConfig(learning_rate=_FINE_TUNING_RATE),
+            summarize=decoding.model_copy(update={"precision": "fp32"}),  # the original's tokens, to the last one
+        )
+    except ValidationError as error:
+        raise RecipeError(f"--{error_messages(error, Recipe)[0]}") from error
     differences = list(_differences(config, tokenizer, recipe.model, options))
     for difference in differences:
         report(Progress("import", note=difference))
@@ -101,57 +134,6 @@ def import_model(
         export(new, model, {})
         (new / CARD).write_text(imported_card(recipe, out, origin, model, differences), "utf-8")
     return out
-
-
-def _copy_run(folder: Path, out: Path, check: Check) -> Path:
-    """Copy the files of a run that its model needs, and verify them."""
-    with told_when_stopped("nothing was imported"), new_folder(out) as new:
-        for name in RUN_FILES:
-            if (folder / name).is_file():
-                check()
-                shutil.copyfile(folder / name, new / name)
-        manifest = Manifest.read(new)
-        listed = [name for name in RUN_FILES if name in manifest.files]
-        manifest.verify(new, {RECIPE, MODEL, *listed}, check)
-    return out
-
-
-def _read_config(folder: Path) -> tuple[PretrainedConfig, HuggingFaceTokenizer]:
-    """Read everything but the weights of a model."""
-    config = read_config(folder)
-    check_shapes(Tensors(folder), config)
-    try:
-        tokenizer = read_tokenizer(folder, config.vocab_size, config.decoder_start_token_id)
-    except DataError as error:
-        raise CheckpointError(str(error)) from error
-    special_tokens = tokenizer.special_tokens
-    for name, token in (("pad_token_id", special_tokens.pad), ("eos_token_id", special_tokens.eos)):
-        if getattr(config, name) != token:
-            raise CheckpointError(
-                f"{folder / CONFIG}: {name} must be as in the tokenizer beside it, {token}, got {getattr(config, name)}"
-            )
-    return config, tokenizer
-
-
-def _recipe(
-    folder: Path, config: PretrainedConfig, tokenizer: HuggingFaceTokenizer, options: ImportOptions, name: str
-) -> Recipe:
-    """Return the recipe of the imported model."""
-    model = to_model_config(config, options, folder)
-    try:
-        decoding = to_decoding_config(config.generation, model.target_length)
-    except ValidationError as error:
-        raise CheckpointError(f"{folder} must generate as sumpool can: {first_problem(error)}") from error
-    try:
-        return Recipe(
-            name=name,
-            data=SummaryDataConfig(vocabulary=max(_MIN_VOCABULARY, tokenizer.vocab_size)),
-            model=model,
-            train=TrainConfig(learning_rate=_FINE_TUNING_RATE),
-            summarize=decoding.model_copy(update={"precision": "fp32"}),  # the original's tokens, to the last one
-        )
-    except ValidationError as error:
-        raise RecipeError(f"--{error_messages(error, Recipe)[0]}") from error
 
 
 def _differences(

@@ -30,7 +30,6 @@ def test_words_that_do_not_fit_are_said_before_anything_is_measured(
     monkeypatch.chdir(tmp_path)
     Path("recipe.yaml").write_text("{}")
     for words, message in (
-        (["operators", "--peers"], "operators is a study: sumpool study operators"),
         (["nothing"], "nothing must be corpus, start, or a run folder or recipe that is there"),
         (
             ["recipe.yaml", "runs/mine"],

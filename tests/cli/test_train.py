@@ -48,7 +48,7 @@ def test_a_text_is_prepared_and_a_model_trained() -> None:
     result = run("prepare", "text.yaml")
     assert result.exit_code == 0, result.output
     assert "1 rows read = 1 kept + 0 rejected; prepared in prepared/text" in result.output
-    assert "characters" in result.output
+    assert "unknown" in result.output
     measured = run("train", "text.yaml", "--dry-run")
     assert "4 x 16 tokens" in measured.output
     assert not Path("runs").exists()
