@@ -27,7 +27,7 @@ from unicodedata import normalize
 import numpy as np
 
 from sumpool.data.config import SPLITS, DataConfig, Example, Reject, Split
-from sumpool.data.pretraining_tasks import Conversion, conversion_of
+from sumpool.data.pretraining_tasks import excerpts
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import (
     DocumentStats,
@@ -124,16 +124,16 @@ def read_rows(config: DataConfig, check: Check) -> Generator[Example | Reject]:
         DataError: If a file is missing or damaged.
     """
     rows = config.require_source().rows()
-    if not (config.shuffled or config.gap_sentences):
+    task = config.gap_sentences or config.shuffled
+    if task is None:
         yield from rows
         return
-    convert = conversion_of(config)
     spans = _row_spans(rows, check)
     first = list(islice(spans, _SMALL_SPANS))
     workers = config.workers if len(first) == _SMALL_SPANS else 0
-    # `partial(_excerpts, convert)` is what each process builds.
-    with closing(ordered_map(partial(partial, _excerpts, convert), chain(first, spans), workers, check)) as excerpts:
-        yield from chain.from_iterable(excerpts)
+    # `partial(excerpts, task)` is what each process builds.
+    with closing(ordered_map(partial(partial, excerpts, task), chain(first, spans), workers, check)) as converted:
+        yield from chain.from_iterable(converted)
 
 
 def _row_spans(rows: Iterable[Example | Reject], check: Check) -> Iterator[list[Example | Reject]]:
@@ -149,10 +149,6 @@ def _row_spans(rows: Iterable[Example | Reject], check: Check) -> Iterator[list[
             span, size = [], 0
     if span:
         yield span
-
-
-def _excerpts(convert: Conversion, span: list[Example | Reject]) -> list[Example | Reject]:
-    return list(convert(iter(span)))
 
 
 @dataclass(frozen=True)

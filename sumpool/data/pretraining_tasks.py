@@ -13,18 +13,12 @@ days.
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from sumpool.data.config import DataConfig, Example, GapSentencesConfig, Reject, ShuffledConfig
+from sumpool.data.config import Example, GapSentencesConfig, Reject, ShuffledConfig
 from sumpool.text.language import split_words
 from sumpool.text.sentences import SentenceSplitter, join
-
-Excerpts = Callable[[str, list[str]], Iterator[tuple[str, str]]]
-"""Function from the id and the sentences of a document to pairs of input and target."""
-Conversion = Callable[[Iterator[Example | Reject]], Iterator[Example | Reject]]
-"""Function from documents to excerpts, in the same order; rejected rows are passed on."""
 
 _GAP_SENTENCE_WORDS = range(6, 61)
 """Sentences of other lengths are mostly headings, drawings and lists; they are never removed."""
@@ -36,36 +30,37 @@ _PASSAGE_SENTENCE_WORDS = range(4, 31)
 """Sentences of other lengths are mostly headings, drawings and lists; they are left out."""
 
 
-def conversion_of(config: DataConfig) -> Conversion:
-    """Return the pretraining task that is set, which can be pickled."""
-    if config.gap_sentences:
-        return partial(remove_gap_sentences, config=config.gap_sentences)
-    assert config.shuffled, "a pretraining task is set"
-    return partial(shuffle_sentences, config=config.shuffled)
+def excerpts(task: GapSentencesConfig | ShuffledConfig, rows: Iterable[Example | Reject]) -> list[Example | Reject]:
+    """Replace documents by excerpts, named after the document and their index; rejected rows are passed on."""
+    splitter = SentenceSplitter()
+    made: list[Example | Reject] = []
+    for row in rows:
+        if isinstance(row, Reject):
+            made.append(row)
+            continue
+        sentences = splitter.split(row.document)
+        if isinstance(task, GapSentencesConfig):
+            pairs = islice(_gap_sentences(sentences, task), task.windows)
+        else:
+            pairs = islice(_shuffled_sentences(row.id, sentences, task), task.passages)
+        made += [Example(f"{row.id}#{index}", *pair, row.split) for index, pair in enumerate(pairs)]
+    return made
 
 
-def remove_gap_sentences(rows: Iterator[Example | Reject], config: GapSentencesConfig) -> Iterator[Example | Reject]:
-    """Cut documents into windows and remove their principal sentences; deterministic per document."""
-
-    def excerpts(_: str, sentences: list[str]) -> Iterator[tuple[str, str]]:
-        for window in _windows(sentences, config.window):
-            gaps = set(principal_sentences(window, config.words))
-            if gaps and sum(len(sentence.split()) for sentence in window) >= _WINDOW_WORDS_PER_GAP_WORD * config.words:
-                rest = (sentence for index, sentence in enumerate(window) if index not in gaps)
-                yield join(rest, paragraph="\n\n"), " ".join(window[index].strip() for index in sorted(gaps))
-
-    return _make_examples(rows, excerpts, config.windows)
+def _gap_sentences(sentences: list[str], config: GapSentencesConfig) -> Iterator[tuple[str, str]]:
+    """Cut a document into windows; yield each without its principal sentences, and these."""
+    for window in _windows(sentences, config.window):
+        gaps = set(principal_sentences(window, config.words))
+        if gaps and sum(len(sentence.split()) for sentence in window) >= _WINDOW_WORDS_PER_GAP_WORD * config.words:
+            rest = (sentence for index, sentence in enumerate(window) if index not in gaps)
+            yield join(rest, paragraph="\n\n"), " ".join(window[index].strip() for index in sorted(gaps))
 
 
-def shuffle_sentences(rows: Iterator[Example | Reject], config: ShuffledConfig) -> Iterator[Example | Reject]:
-    """Cut documents into passages and shuffle their sentences; deterministic per document."""
-
-    def excerpts(name: str, sentences: list[str]) -> Iterator[tuple[str, str]]:
-        for index, passage in enumerate(_passages(sentences, config.words)):
-            shuffled = random.Random(f"{name}#{index}").sample(passage, len(passage))
-            yield " ".join(shuffled), " ".join(passage)
-
-    return _make_examples(rows, excerpts, config.passages)
+def _shuffled_sentences(name: str, sentences: list[str], config: ShuffledConfig) -> Iterator[tuple[str, str]]:
+    """Cut a document into passages; yield each with its sentences shuffled, by its name and index, and in order."""
+    for index, passage in enumerate(_passages(sentences, config.words)):
+        shuffled = random.Random(f"{name}#{index}").sample(passage, len(passage))
+        yield " ".join(shuffled), " ".join(passage)
 
 
 def principal_sentences(sentences: Sequence[str], words: int) -> list[int]:
@@ -90,20 +85,6 @@ def principal_sentences(sentences: Sequence[str], words: int) -> list[int]:
         principal.append(index)
         words -= size
     return principal
-
-
-def _make_examples(
-    rows: Iterator[Example | Reject], excerpts: Excerpts, max_excerpts: int
-) -> Iterator[Example | Reject]:
-    """Replace documents by excerpts, named after the document and their index; rejected rows are passed on."""
-    splitter = SentenceSplitter()
-    for row in rows:
-        if isinstance(row, Reject):
-            yield row
-            continue
-        pairs = islice(excerpts(row.id, splitter.split(row.document)), max_excerpts)
-        for index, (document, summary) in enumerate(pairs):
-            yield Example(f"{row.id}#{index}", document, summary, row.split)
 
 
 def _windows(sentences: Sequence[str], words: int) -> Iterator[list[str]]:

@@ -9,7 +9,7 @@ from sumpool.data import prepare as module
 from sumpool.data.config import DataConfig, Example, Reject, SourceConfig
 from sumpool.data.prepare import ingest, read_rows
 from sumpool.data.prepared_folder import find_or_prepare
-from sumpool.data.pretraining_tasks import conversion_of
+from sumpool.data.pretraining_tasks import excerpts
 from sumpool.data.processes import ordered_map
 from sumpool.data.shards import Texts
 from sumpool.errors import DataError, Interrupted
@@ -97,9 +97,9 @@ def test_rows_are_those_that_are_read_one_at_a_time(
     monkeypatch.setattr(module, "_SMALL_SPANS", 1 if workers else 1 << 30)
     data = config(tmp_path, task)
     rows = list(read_rows(data, no_op))
-    convert = conversion_of(data)
-    assert convert is not None
-    assert rows == list(convert(data.require_source().rows()))
+    converts = data.gap_sentences or data.shuffled
+    assert converts is not None
+    assert rows == excerpts(converts, data.require_source().rows())
     assert len(rows) > ROWS
     places = [row.where.rpartition(":")[2] for row in rows if isinstance(row, Reject)]
     assert places == ["4", "21"]

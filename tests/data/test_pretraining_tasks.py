@@ -4,7 +4,7 @@ import pytest
 
 from sumpool.data.config import DataConfig, Example, GapSentencesConfig, Reject, ShuffledConfig
 from sumpool.data.prepare import read_rows
-from sumpool.data.pretraining_tasks import principal_sentences, remove_gap_sentences, shuffle_sentences
+from sumpool.data.pretraining_tasks import excerpts, principal_sentences
 from sumpool.progress import no_op
 
 APPLES = [f"Apples number {number} fall from high trees in autumn nights." for number in ("one", "two")]
@@ -21,11 +21,11 @@ DOCUMENT = Example("RFC1", " ".join(NUMBERED), "not used", "validation")
 
 
 def windows(config: GapSentencesConfig, *documents: Example) -> list[Example]:
-    return [row for row in remove_gap_sentences(iter(documents), config) if isinstance(row, Example)]
+    return [row for row in excerpts(config, documents) if isinstance(row, Example)]
 
 
 def passages(config: ShuffledConfig, *documents: Example) -> list[Example]:
-    return [row for row in shuffle_sentences(iter(documents), config) if isinstance(row, Example)]
+    return [row for row in excerpts(config, documents) if isinstance(row, Example)]
 
 
 def naive_f1(sentence: str, others: list[str]) -> float:
@@ -95,8 +95,8 @@ def test_passages_are_bounded_in_number_and_contain_sentences_only() -> None:
 def test_rejected_rows_are_passed_on() -> None:
     reject = Reject("file:1", "it must be JSON")
     rows: list[Example | Reject] = [reject, DOCUMENT]
-    assert next(remove_gap_sentences(iter(rows), GapSentencesConfig())) == reject
-    assert next(shuffle_sentences(iter(rows), ShuffledConfig())) == reject
+    for task in (GapSentencesConfig(), ShuffledConfig()):
+        assert excerpts(task, rows)[0] == reject
 
 
 def test_data_section_selects_the_task(tmp_path: Path) -> None:
