@@ -75,7 +75,9 @@ class Terminal(Screen):
             return
         metrics = "  ".join(f"{name} {format_metric(value)}" for name, value in progress.metrics.items())
         if progress.task not in self._tasks:
-            self._finish_indeterminate_tasks()
+            for earlier in self._bars.tasks:  # which never reported a total
+                if earlier.total is None and not earlier.completed:
+                    self._bars.update(earlier.id, total=1, completed=1)
             self._tasks[progress.task] = self._bars.add_task(escape_line(progress.task), total=None, metrics="")
         task = self._bars.tasks[self._tasks[progress.task]]
         if progress.done < task.completed:  # the same task starts again, for another run
@@ -83,12 +85,6 @@ class Terminal(Screen):
         self._bars.update(
             task.id, completed=progress.done, total=progress.total, metrics=metrics or task.fields["metrics"]
         )
-
-    def _finish_indeterminate_tasks(self) -> None:
-        """Stop the bars of earlier tasks that never reported a total."""
-        for task in self._bars.tasks:
-            if task.total is None and not task.completed:
-                self._bars.update(task.id, total=1, completed=1)
 
     def result(self, text: str) -> None:
         """Write a result, above the bars if stdout is a terminal."""
@@ -167,9 +163,9 @@ def screen() -> Iterator[Screen]:
 
 
 @contextmanager
-def working(grace: float = GRACE) -> Iterator[Screen]:
-    """Show progress during a command that a signal stops at a safe point, or after `grace` seconds."""
-    with screen() as output, interruptible(grace) as interruption:
+def working() -> Iterator[Screen]:
+    """Show progress during a command that a signal stops at a safe point, or after `GRACE` seconds."""
+    with screen() as output, interruptible(GRACE) as interruption:
         output.check = interruption.check
         yield output
 

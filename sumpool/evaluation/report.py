@@ -273,46 +273,58 @@ class ScoreAggregator:
         for slice_name, mask in masks.items():
             if mask.any():
                 tables = {system: table[mask] for system, table in systems.items()}
-                rows += _rows(slice_name, tables, names, config)
                 scores = {system: table[:, : len(TYPES)] for system, table in tables.items()}
+                estimates = estimate(
+                    np.concatenate([*scores.values()], axis=1), config.resamples
+                )  # share the resamples
+                for number, (system, table) in enumerate(tables.items()):
+                    means = dict(zip(_COLUMNS, table.mean(axis=0).tolist(), strict=True))
+                    rows.append(
+                        ReportRow(
+                            slice=slice_name,
+                            system=names[system],
+                            documents=len(table),
+                            rouge=dict(zip(TYPES, estimates[len(TYPES) * number :], strict=False)),
+                            words=means["words"],
+                            repetition=means["repetition"],
+                            unsupported=means["unsupported"] / means["facts"] if means["facts"] > 0 else None,
+                        )
+                    )
                 differences += (
                     replace(difference, system=names[difference.system], other=names[difference.other])
                     for difference in compare_systems(slice_name, scores, pairs, config.resamples)
                 )
+        found = []
+        if len(self) and np.isnan(self._leaks).all():
+            found.append("documents are not known: no baselines, no low-leak slice")
+        shares = np.array(self._shares_read)
+        if (shares < 1).any():
+            found.append(
+                f"{(shares < 1).sum()} of {len(self)} documents are longer than the model reads; "
+                f"it read {shares.mean():.0%} of a document on average"
+            )
+        if self._modes["extractive"]:
+            written = self._modes["abstractive"]
+            found.append(
+                f"{written} of {len(self)} summaries ({written / len(self):.0%}) are abstractive, the others are "
+                "sentences of the document"
+            )
+        if self._empty:
+            found.append(f"{self._empty} of {len(self)} summaries are empty")
+        if self._unscorable:
+            found.append(
+                f"{self._unscorable} of {len(self)} references have no word of a-z or 0-9, so their ROUGE is 0; other "
+                "scripts need evaluate.tokenizer=unicode"
+            )
         tests = "p:paired bootstrap, paired permutation, Holm over the pairs of a slice"
         resampling = f"interval:95 %, bootstrap, {config.resamples} resamples, seed {SEED} | {tests}"
         return EvaluationReport(
             rows=tuple(rows),
             signature=f"{signature} | {resampling}",
             documents=len(self),
-            notes=(*notes, *self._notes()),
+            notes=(*notes, *found),
             differences=tuple(differences),
         )
-
-    def _notes(self) -> list[str]:
-        notes = []
-        if len(self) and np.isnan(self._leaks).all():
-            notes.append("documents are not known: no baselines, no low-leak slice")
-        shares = np.array(self._shares_read)
-        if (shares < 1).any():
-            notes.append(
-                f"{(shares < 1).sum()} of {len(self)} documents are longer than the model reads; "
-                f"it read {shares.mean():.0%} of a document on average"
-            )
-        if self._modes["extractive"]:
-            written = self._modes["abstractive"]
-            notes.append(
-                f"{written} of {len(self)} summaries ({written / len(self):.0%}) are abstractive, the others are "
-                "sentences of the document"
-            )
-        if self._empty:
-            notes.append(f"{self._empty} of {len(self)} summaries are empty")
-        if self._unscorable:
-            notes.append(
-                f"{self._unscorable} of {len(self)} references have no word of a-z or 0-9, so their ROUGE is 0; other "
-                "scripts need evaluate.tokenizer=unicode"
-            )
-        return notes
 
 
 def compare_systems(
@@ -343,26 +355,3 @@ def compare_systems(
         )
         for (system, other), pair_tests, p_values in zip(pairs, by_pair, zip(*corrected, strict=True), strict=True)
     ]
-
-
-def _rows(
-    slice_name: str, systems: Mapping[str, Floats], names: Mapping[str, str], config: EvaluationConfig
-) -> list[ReportRow]:
-    """Rows of all systems on one slice; the systems share the resamples."""
-    scores = {system: values[:, : len(TYPES)] for system, values in systems.items()}
-    estimates = estimate(np.concatenate([*scores.values()], axis=1), config.resamples)
-    rows = []
-    for number, (system, values) in enumerate(systems.items()):
-        means = dict(zip(_COLUMNS, values.mean(axis=0).tolist(), strict=True))
-        rows.append(
-            ReportRow(
-                slice=slice_name,
-                system=names[system],
-                documents=len(values),
-                rouge=dict(zip(TYPES, estimates[len(TYPES) * number :], strict=False)),
-                words=means["words"],
-                repetition=means["repetition"],
-                unsupported=means["unsupported"] / means["facts"] if means["facts"] > 0 else None,
-            )
-        )
-    return rows

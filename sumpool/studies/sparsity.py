@@ -236,24 +236,19 @@ def selection_losses(loaded: LoadedModel, documents: int, sentences: Sequence[in
     settings = loaded.recipe.train.model_copy(update={"validate_documents": documents})
 
     def loss(cross_attention: CrossAttentionConfig) -> float:
-        return validate(_with(loaded, cross_attention), data, settings, loaded.device, check)[0]
+        config = loaded.recipe.model
+        decoder = config.decoder.model_copy(update={"cross_attention": cross_attention})
+        with torch.device(loaded.device):
+            model = SummarizationModel(
+                config.model_copy(update={"decoder": decoder}),
+                loaded.model.vocabulary,
+                loaded.model.encoder.word_starts,
+                loaded.model.special_tokens,
+            )
+        set_weights(model, needed_weights(model, weights_of(loaded.model)), str(loaded.folder))
+        return validate(model, data, settings, loaded.device, check)[0]
 
     yield Row({"selection": "full", "nats": dict.fromkeys(sentences, loss(FullCrossAttentionConfig()))})
     for kind, selection in selections.items():
         configs = {seen: SentenceCrossAttentionConfig(sentences=seen, selection=selection) for seen in sentences}
         yield Row({"selection": kind, "nats": {seen: loss(attention) for seen, attention in configs.items()}})
-
-
-def _with(loaded: LoadedModel, cross_attention: CrossAttentionConfig) -> SummarizationModel:
-    """Build the model with another cross-attention and the same weights."""
-    config = loaded.recipe.model
-    decoder = config.decoder.model_copy(update={"cross_attention": cross_attention})
-    with torch.device(loaded.device):
-        model = SummarizationModel(
-            config.model_copy(update={"decoder": decoder}),
-            loaded.model.vocabulary,
-            loaded.model.encoder.word_starts,
-            loaded.model.special_tokens,
-        )
-    set_weights(model, needed_weights(model, weights_of(loaded.model)), str(loaded.folder))
-    return model

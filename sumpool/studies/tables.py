@@ -66,29 +66,27 @@ def rows(table: TableNumber) -> tuple[PaperRow, ...]:
     """Rows of a table, in the paper's order; 10 has all 32."""
     first, last = TABLES[table]
     text = files(__package__).joinpath("paper.csv").read_text(encoding="utf-8")
-    return tuple(_row(line) for line in list(csv.DictReader(text.splitlines()))[first - 1 : last])
-
-
-def _row(line: Mapping[str, str]) -> PaperRow:
-    """Row of the file, with the settings of Table 5."""
-    *pools, last = line["pools"].split(" | ")
-    restore = last == "restore"
-    attention, pools = _variant(line["attention"]), pools if restore else [*pools, last]
-    settings: dict[str, Any] = {
-        "dim": 512,
-        "heads": 8,
-        "feed_forward": 2048,
-        "activation": "relu",
-        "norm": "post",
-        "dropout": 0.1,
-        "source_length": int(line["length"]),
-        "encoder": [{"attention": attention, "pool": _variant(pool)} for pool in pools],
-        "restore": restore,
-        "decoder": {"layers": 2, "positions": "none"},
-        "output": {"kind": "tied"},
-    }
-    published = {name: float(line[name]) for name in WORKS}
-    return PaperRow(int(line["number"]), line["name"], ModelConfig.model_validate(settings), published, line["note"])
+    found = []
+    for line in list(csv.DictReader(text.splitlines()))[first - 1 : last]:
+        *pools, end = line["pools"].split(" | ")
+        restore = end == "restore"
+        attention, pools = _variant(line["attention"]), pools if restore else [*pools, end]
+        settings: dict[str, Any] = {  # of Table 5
+            "dim": 512,
+            "heads": 8,
+            "feed_forward": 2048,
+            "activation": "relu",
+            "norm": "post",
+            "dropout": 0.1,
+            "source_length": int(line["length"]),
+            "encoder": [{"attention": attention, "pool": _variant(pool)} for pool in pools],
+            "restore": restore,
+            "decoder": {"layers": 2, "positions": "none"},
+            "output": {"kind": "tied"},
+        }
+        config, seconds = ModelConfig.model_validate(settings), {name: float(line[name]) for name in WORKS}
+        found.append(PaperRow(int(line["number"]), line["name"], config, seconds, line["note"]))
+    return tuple(found)
 
 
 def _variant(words: str) -> dict[str, Any] | None:

@@ -104,7 +104,26 @@ def load_sweep(path: Path, overrides: Sequence[str] = (), tree: dict[str, Any] |
     sweep = validate(Sweep, tree, problems)
     if not sweep:
         raise RecipeError(list_problems(path, problems))
-    rows, row_problems = _make_rows(sweep, of_rows)
+    # Problems of the recipe that all rows share are reported once instead of for every row.
+    base = {"name": sweep.sweep, **copy.deepcopy(sweep.recipe)}
+    row_problems = override_all(base, of_rows)
+    shared = _validate(base)[1]
+    row_problems += [f"recipe: {problem}" for problem in shared]
+    rows = []
+    for name, changes in sweep.rows.items():
+        row_tree = copy.deepcopy(base)
+        wrong = [] if _NAME.fullmatch(name) else [f"its name must match {_NAME.pattern}, got {format_value(name)}"]
+        for setting, value in (changes or {}).items():
+            try:
+                assign(row_tree, setting, copy.deepcopy(value))
+            except ValueError as error:
+                wrong.append(f"{setting}: {error}")
+        recipe, invalid = _validate(row_tree)
+        wrong += [problem for problem in invalid if problem not in shared]
+        row_problems += [f"rows.{name}: {problem}" for problem in wrong]
+        if recipe:
+            data = recipe.data.model_copy(update={"prepared": recipe.prepared_folder})  # of the sweep's name
+            rows.append(recipe.model_copy(update={"name": name, "data": data}))
     problems += row_problems or [
         f"rows.{row.name}: data must be the same in every row, got others than in {rows[0].name}"
         for row in rows
@@ -113,30 +132,6 @@ def load_sweep(path: Path, overrides: Sequence[str] = (), tree: dict[str, Any] |
     if problems:
         raise RecipeError(list_problems(path, problems))
     return LoadedSweep(sweep, tuple(rows))
-
-
-def _make_rows(sweep: Sweep, overrides: Sequence[str]) -> tuple[list[Recipe], list[str]]:
-    """Derive the rows from the file's recipe; problems of that recipe are reported once instead of for every row."""
-    base = {"name": sweep.sweep, **copy.deepcopy(sweep.recipe)}
-    problems = override_all(base, overrides)
-    shared = _validate(base)[1]
-    problems += [f"recipe: {problem}" for problem in shared]
-    rows = []
-    for name, changes in sweep.rows.items():
-        tree = copy.deepcopy(base)
-        wrong = [] if _NAME.fullmatch(name) else [f"its name must match {_NAME.pattern}, got {format_value(name)}"]
-        for path, value in (changes or {}).items():
-            try:
-                assign(tree, path, copy.deepcopy(value))
-            except ValueError as error:
-                wrong.append(f"{path}: {error}")
-        recipe, invalid = _validate(tree)
-        wrong += [problem for problem in invalid if problem not in shared]
-        problems += [f"rows.{name}: {problem}" for problem in wrong]
-        if recipe:
-            data = recipe.data.model_copy(update={"prepared": recipe.prepared_folder})  # of the sweep's name
-            rows.append(recipe.model_copy(update={"name": name, "data": data}))
-    return rows, problems
 
 
 def _validate(tree: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
