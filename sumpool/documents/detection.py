@@ -110,7 +110,10 @@ def detect_format(content: bytes, suffix: str = "") -> str:
     named = ROWS.get(suffix) or FORMATS.get(suffix, "")
     if named in ROW_KINDS or not content.strip():
         return named or "text"
-    text = _head(content)
+    head = content[:_HEAD]  # of which other encodings than Unicode are taken for Latin-1
+    marks = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
+    encoding = marks.get(head[:2]) or unmarked_utf16(content) or ("utf-8" if b"\xef" in head[:1] else "latin-1")
+    text = head.decode(encoding, "ignore").lstrip("\ufeff").replace("\r\n", "\n")
     if named in ("", "text", "html") and _BEGINNINGS["jats"].match(text.lstrip()):
         return "jats"
     if named not in ("mail", "markdown", *PANDOC) and is_html(text):
@@ -185,16 +188,6 @@ def _zip_format(content: bytes) -> str:
         if any(name.startswith(start) for name in names):
             return kind
     raise ValueError("must be a document, got a zip archive; unpack it")
-
-
-def _head(content: bytes) -> str:
-    """Return the beginning of a text for recognition; other encodings than Unicode are taken for Latin-1."""
-    head = content[:_HEAD]
-    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
-        if head.startswith(mark):
-            return head[2:].decode(encoding, "ignore").replace("\r\n", "\n")
-    encoding = unmarked_utf16(content) or ("utf-8" if b"\xef" in head[:1] else "latin-1")
-    return head.decode(encoding, "ignore").lstrip("\ufeff").replace("\r\n", "\n")
 
 
 def _text_format(text: str, content: bytes) -> str:

@@ -85,8 +85,15 @@ class ResumableFile:
         if resume and path.exists():
             if identity:
                 identity.require_same()
-            if path.is_file():
-                _drop_torn_line(path)
+            if path.is_file():  # cut behind its last line feed, read backwards, as it may be long
+                with path.open("rb+") as file:
+                    end, line_feed = file.seek(0, os.SEEK_END), -1
+                    while end and line_feed < 0:
+                        start = max(0, end - _BLOCK_BYTES)
+                        file.seek(start)
+                        line_feed = file.read(end - start).rfind(b"\n")
+                        end = start
+                    file.truncate(end + line_feed + 1)
         else:
             if path.is_file():
                 path.unlink()
@@ -138,18 +145,3 @@ def read_records(path: Path, parse: Callable[[bytes], Record], rule: str, advice
                 yield parse(line)
             except (ValueError, LookupError, TypeError) as error:
                 raise DataError(f"{path}:{number} must be {rule}, got {line[:60]!r}; {advice}") from error
-
-
-def _drop_torn_line(path: Path) -> None:
-    """Cut a file after its last line feed; reads backwards, so that the time does not depend on its length."""
-    with path.open("rb+") as file:
-        end = file.seek(0, os.SEEK_END)
-        while end:
-            start = max(0, end - _BLOCK_BYTES)
-            file.seek(start)
-            line_feed = file.read(end - start).rfind(b"\n")
-            if line_feed >= 0:
-                file.truncate(start + line_feed + 1)
-                return
-            end = start
-        file.truncate(0)

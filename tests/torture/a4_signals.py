@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 from sumpool.io.manifest import NAME, FileDigest
 from sumpool.progress import no_op
 from sumpool.training.checkpoint import Checkpoints
-from tests.conftest import story, write_run
+from tests.conftest import TOY, story, write_run
 from tests.torture.figures import Measured, wait, wait_for_lines
 
 ID: Final = "A4"
@@ -26,19 +26,9 @@ FIGURE: Final = (
 )
 NIGHT: Final = 50
 QUICK: Final = 2
-_RECIPE = """\
-name: NAME
-data: {source: {kind: jsonl, path: rows.jsonl}, prepared: PREPARED, vocabulary: 320}
-model:
-  dim: 16
-  heads: 2
-  feed_forward: 16
-  source_length: 64
-  target_length: 16
-  encoder: [{attention: {kind: blockwise, block: 16}}]
-  decoder: {layers: 1}
-train: {steps: 150, batch_tokens: 512, checkpoint_every: 50, validate_every: 100, device: cpu}
-"""
+_RECIPE = TOY.format(folder=".") + (
+    "train: {steps: 150, batch_tokens: 512, checkpoint_every: 50, validate_every: 100, device: cpu}\n"
+)
 _SWEEP = """\
 sweep: several
 source_tokens: 40000
@@ -112,9 +102,9 @@ def _fill(folder: Path) -> None:
     rows = [{"id": str(row), "document": story(row, 12), "summary": story(row, 1)} for row in range(120)]
     (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     for name in ("toy", "other"):
-        (folder / f"{name}.yaml").write_text(_RECIPE.replace("NAME", name).replace("PREPARED", "prepared"))
+        (folder / f"{name}.yaml").write_text(_RECIPE.replace("toy", name))
     body = "\n".join(f"  {line}" for line in _RECIPE.replace("steps: 150, ", "").splitlines()[1:])
-    (folder / "several.yaml").write_text(_SWEEP.replace("RECIPE", body.replace("PREPARED", "prepared")))
+    (folder / "several.yaml").write_text(_SWEEP.replace("RECIPE", body))
 
 
 def _run(folder: Path, *words: str) -> "subprocess.Popen[str]":

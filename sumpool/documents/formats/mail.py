@@ -85,7 +85,16 @@ def _read_part(part: Message, body: _Body) -> None:
     if part.get_content_disposition() == "attachment" or kind == "message/rfc822":
         body.attachments.append(_name(part))
     elif kind == "multipart/alternative":
-        _read_alternative(inner, body)
+        alternatives = [_Body() for _ in inner]  # the plain one is read, or HTML if there is none or it is a stub
+        for child, alternative in zip(inner, alternatives, strict=True):
+            _read_part(child, alternative)
+            body.attachments.extend(alternative.attachments)
+        sizes = [sum(len(block.text.split()) for block in alternative.blocks) for alternative in alternatives]
+        for size, alternative in zip(sizes, alternatives, strict=True):
+            if size and size >= _MIN_PLAIN_SHARE * max(sizes):
+                body.blocks.extend(alternative.blocks)
+                body.notes.extend(alternative.notes)
+                break
     elif kind in ("multipart/signed", "multipart/report", "multipart/related"):
         # The text is the part that is named, or the first with text; the others are attachments.
         start = str(part.get_param("start", "")).strip("<> ")
@@ -104,23 +113,6 @@ def _read_part(part: Message, body: _Body) -> None:
         _read_text(part, kind, body)
     elif not kind.startswith("multipart/"):
         body.attachments.append(_name(part))
-
-
-def _read_alternative(parts: list[Message], body: _Body) -> None:
-    """Read the plain alternative, or HTML if there is none or the plain one is a stub."""
-    alternatives: list[_Body] = []
-    for part in parts:
-        alternative = _Body()
-        _read_part(part, alternative)
-        alternatives.append(alternative)
-    sizes = [sum(len(block.text.split()) for block in alternative.blocks) for alternative in alternatives]
-    largest = max(sizes, default=0)
-    chosen = next((index for index, size in enumerate(sizes) if size and size >= _MIN_PLAIN_SHARE * largest), None)
-    if chosen is not None:
-        body.blocks.extend(alternatives[chosen].blocks)
-        body.notes.extend(alternatives[chosen].notes)
-    for alternative in alternatives:
-        body.attachments.extend(alternative.attachments)
 
 
 def _read_text(part: Message, kind: str, body: _Body) -> None:

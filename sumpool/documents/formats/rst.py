@@ -57,24 +57,6 @@ _PREFIXED: Final = {"pep": "PEP ", "rfc": "RFC "}
 _SILENT_ROLES: Final = frozenset(("index", "cite", "raw-html"))
 
 
-def _read_blocks(text: str) -> tuple[TextBlock, ...]:
-    """Return the blocks of reStructuredText."""
-    settings = frontend.get_default_settings(Parser)
-    for name, value in {
-        "file_insertion_enabled": False, "raw_enabled": False, "report_level": 5, "halt_level": 5,
-        "warning_stream": False, "line_length_limit": 10**9, "syntax_highlight": "none", "smart_quotes": False,
-    }.items():  # fmt: skip
-        setattr(settings, name, value)
-    document = utils.new_document("document", settings)
-    frames = sys.getrecursionlimit()
-    sys.setrecursionlimit(_MAX_FRAMES)
-    try:
-        Parser().parse(text.translate({8: None, 12: None, 27: None}), document)
-        return tuple(block for block in _Walk(document).blocks(document, 0) if block.text)
-    finally:
-        sys.setrecursionlimit(frames)
-
-
 class _AnyOption(dict[str, Callable[[str], Any]]):
     """Options of a directive; those that it does not know are taken as they are."""
 
@@ -252,5 +234,18 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     """
     del options
     text, notes = decode_text(content)
-    blocks = _read_blocks(text)
+    settings = frontend.get_default_settings(Parser)
+    for name, value in {
+        "file_insertion_enabled": False, "raw_enabled": False, "report_level": 5, "halt_level": 5,
+        "warning_stream": False, "line_length_limit": 10**9, "syntax_highlight": "none", "smart_quotes": False,
+    }.items():  # fmt: skip
+        setattr(settings, name, value)
+    document = utils.new_document("document", settings)
+    frames = sys.getrecursionlimit()
+    sys.setrecursionlimit(_MAX_FRAMES)
+    try:
+        Parser().parse(text.translate({8: None, 12: None, 27: None}), document)
+        blocks = tuple(block for block in _Walk(document).blocks(document, 0) if block.text)
+    finally:
+        sys.setrecursionlimit(frames)
     return ParsedDocument(blocks, opening_heading(blocks), notes)

@@ -68,7 +68,17 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
         root = archive.xml(name)
         if name in texts:
             prune(root, styles.drops)
-            _join_drop_caps(root)
+            for paragraph in list(root.iter(f"{_WORD}p")):
+                # Drop caps go into the paragraph behind them, with the space between them, which pandoc would remove.
+                properties, following = child(paragraph, "pPr"), paragraph.getnext()
+                frame = child(properties, "framePr")
+                if properties is None or frame is None or value(frame, "dropCap") not in ("drop", "margin"):
+                    continue
+                properties.remove(frame)  # or pandoc would join what is behind it
+                if following is not None and local_name(following.tag) == "p":
+                    start = 0 if child(following, "pPr") is None else 1
+                    following[start:start] = [part for part in paragraph if part is not properties]
+                    remove(paragraph)
             move_behind("p", "txbxContent", root)
             for link in [link for link in root.iter(f"{_WORD}hyperlink") if link.getparent().tag == f"{_WORD}r"]:
                 link.getparent().addnext(link)  # which pandoc reads beside runs only
@@ -136,20 +146,6 @@ class _Styles:
             styles.append(self._styles[style_id])
             style_id = value(child(styles[-1], "basedOn"))
         return styles
-
-
-def _join_drop_caps(root: _Element) -> None:
-    """Move drop caps into the paragraphs behind them, with the space between them, which pandoc would remove."""
-    for paragraph in list(root.iter(f"{_WORD}p")):
-        properties, following = child(paragraph, "pPr"), paragraph.getnext()
-        frame = child(properties, "framePr")
-        if properties is None or frame is None or value(frame, "dropCap") not in ("drop", "margin"):
-            continue
-        properties.remove(frame)  # or pandoc would join what is behind it
-        if following is not None and local_name(following.tag) == "p":
-            start = 0 if child(following, "pPr") is None else 1
-            following[start:start] = [part for part in paragraph if part is not properties]
-            remove(paragraph)
 
 
 def _mark_paragraphs(root: _Element, styles: _Styles) -> None:

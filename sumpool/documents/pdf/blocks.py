@@ -518,32 +518,27 @@ def group_lines(lines: Sequence[PrintedLine], kinds: Sequence[LineKind], body: B
         continues = continues and (kind is kinds[number - 1] or (kinds[number - 1], kind) == _DEFINED)
         if continues and _continues(groups[-1], lines, number, kind, body):
             groups[-1].lines.append(line)
-        elif kind in _KINDS:
+            continue
+        caption = CAPTION.match(line.text)
+        is_styled = line.size <= 0.96 * body.size or line.share("bold") > 0.05 or line.share("italic") > 0.05
+        marker = BULLET.match(line.text) or ENUMERATOR.match(line.text)
+        if kind in _KINDS:
             groups.append(Group(_KINDS[kind], [line]))
+        elif kind is LineKind.NOTE:
+            groups.append(Group("paragraph", [line], note=True))
+        elif caption and (caption["mark"].strip() or is_styled):
+            groups.append(Group("caption", [line]))
+        elif is_heading(line, body, _is_free(lines, number, body)):
+            groups.append(Group("heading", [line]))
+        elif marker:
+            groups.append(Group("list_item", [line], marker=marker.end()))
         else:
-            groups.append(_start(lines, number, kind, body))
+            groups.append(Group("list_item" if kind is LineKind.DEFINITION else "paragraph", [line]))
     return _join_across_breaks(groups, body)
 
 
 def _same_column(line: PrintedLine, following: PrintedLine) -> bool:
     return (line.page, line.column) == (following.page, following.column)
-
-
-def _start(lines: Sequence[PrintedLine], number: int, kind: LineKind, body: Body) -> Group:
-    """Start a group with a line of text or of a note."""
-    line = lines[number]
-    if kind is LineKind.NOTE:
-        return Group("paragraph", [line], note=True)
-    if caption := CAPTION.match(line.text):
-        is_styled = line.size <= 0.96 * body.size or line.share("bold") > 0.05 or line.share("italic") > 0.05
-        if caption["mark"].strip() or is_styled:
-            return Group("caption", [line])
-    if is_heading(line, body, _is_free(lines, number, body)):
-        return Group("heading", [line])
-    marker = BULLET.match(line.text) or ENUMERATOR.match(line.text)
-    if marker:
-        return Group("list_item", [line], marker=marker.end())
-    return Group("list_item" if kind is LineKind.DEFINITION else "paragraph", [line])
 
 
 def _is_free(lines: Sequence[PrintedLine], number: int, body: Body) -> bool:

@@ -64,7 +64,19 @@ def lower_initials(runs: Sequence[Run]) -> list[Run]:
         letter = initial.text.strip()  # a capital, perhaps behind a quotation mark
         if not letter[-1:].isupper() or len(letter) > 2 or (len(letter) == 2 and letter[0].isalnum()):
             continue
-        lines = _lines_beside(initial, kept)
+        # The lines that begin beside the letter and no lower than it, from the top.
+        low, high = initial.y - _HEIGHT * initial.size, initial.y + _INITIAL_LEVEL * initial.size / _LARGER
+        near = [run for run in kept if low < run.y < high and run.size * _LARGER <= initial.size]
+        rows: list[list[Run]] = []
+        for run in sorted((run for run in near if run.x1 > initial.x0), key=lambda run: run.y):
+            if rows and run.y - rows[-1][-1].y <= _INITIAL_LEVEL * run.size:
+                rows[-1].append(run)
+            else:
+                rows.append([run])
+        rows = [sorted(row, key=lambda run: run.x0) for row in rows]
+        # without those above and below the letter, and those of another column
+        edge = initial.x1 - _INITIAL_OVERLAP * initial.size
+        lines = [row for row in rows if edge <= row[0].x0 <= initial.x1 + _GAP * row[0].size]
         if len(lines) < _INITIAL_LINES or sum(len(run.text) for line in lines for run in line) < _INITIAL_CHARACTERS:
             continue
         first = lines[0][0]
@@ -80,22 +92,6 @@ def lower_initials(runs: Sequence[Run]) -> list[Run]:
         moved[id(first)] = first._replace(text=text, x0=min(first.x0, initial.x0 + _INDENT * first.size))
         kept = [moved.get(id(run), run) for run in kept if run is not initial]
     return kept
-
-
-def _lines_beside(initial: Run, runs: Sequence[Run]) -> list[list[Run]]:
-    """Return the lines that begin beside a letter and no lower than it, from the top."""
-    low, high = initial.y - _HEIGHT * initial.size, initial.y + _INITIAL_LEVEL * initial.size / _LARGER
-    edge = initial.x1 - _INITIAL_OVERLAP * initial.size
-    near = [run for run in runs if low < run.y < high and run.size * _LARGER <= initial.size and run.x1 > initial.x0]
-    lines: list[list[Run]] = []
-    for run in sorted(near, key=lambda run: run.y):
-        if lines and run.y - lines[-1][-1].y <= _INITIAL_LEVEL * run.size:
-            lines[-1].append(run)
-        else:
-            lines.append([run])
-    lines = [sorted(line, key=lambda run: run.x0) for line in lines]
-    # without those above and below the letter, and those of another column
-    return [line for line in lines if edge <= line[0].x0 <= initial.x1 + _GAP * line[0].size]
 
 
 @dataclass(slots=True)
@@ -352,26 +348,21 @@ def _repeated_rows(pages: Sequence[PageSegments], top: bool, largest: float) -> 
                 positions[key].append((row.distance, number))
     removed: set[int] = set()
     for number, rows in ends:
-        for row in rows[: _header_depth(rows, number, positions)]:
+        depth = 0  # of the outermost rows that are headers, the last of them apart from the text
+        for row in rows:
+            is_repeated = any(
+                len({page for distance, page in positions[key] if abs(distance - row.distance) <= _NEAR})
+                >= (_MANY if key.startswith(_MIXED) else 2)
+                for key in _keys(row, number)
+            )
+            if not is_repeated and not (depth == 0 and row.is_page_number()):
+                break
+            depth += 1
+        while depth and rows[depth - 1].gap < _APART:
+            depth -= 1
+        for row in rows[:depth]:
             removed |= {id(segment) for segment in row.segments}
     return removed
-
-
-def _header_depth(rows: Sequence[_EndRow], page: int, positions: dict[str, list[tuple[float, int]]]) -> int:
-    """Return how many of the outermost rows are headers, the last of them apart from the text."""
-    depth = 0
-    for row in rows:
-        is_repeated = any(
-            len({number for distance, number in positions[key] if abs(distance - row.distance) <= _NEAR})
-            >= (_MANY if key.startswith(_MIXED) else 2)
-            for key in _keys(row, page)
-        )
-        if not is_repeated and not (depth == 0 and row.is_page_number()):
-            break
-        depth += 1
-    while depth and rows[depth - 1].gap < _APART:
-        depth -= 1
-    return depth
 
 
 def _end_rows(page: PageSegments, top: bool, largest: float) -> list[_EndRow]:
@@ -505,7 +496,18 @@ def order_lines(segments: Sequence[Segment], page: int, gutters: Sequence[float]
     """
     front, main = _split_front(list(segments), gutters) if page == 1 else ([], list(segments))
     columns = [*_columns(front, ()), *_columns(main, gutters)]
-    return [line for column, group in enumerate(columns) for line in _rows(group, page, column)]
+    lines: list[PrintedLine] = []
+    for column, group in enumerate(columns):
+        rows: list[list[Segment]] = []  # segments of one baseline
+        for segment in sorted(group, key=lambda item: item.y):
+            if rows and segment.y - rows[-1][0].y <= _ROW_LEVEL * min(segment.size, rows[-1][0].size):
+                rows[-1].append(segment)
+            else:
+                rows.append([segment])
+        left = min(segment.x0 for segment in group)
+        right = max(segment.x1 for segment in group)
+        lines += [PrintedLine(sorted(row, key=lambda item: item.x0), page, column, left, right) for row in rows]
+    return lines
 
 
 def _split_front(segments: list[Segment], gutters: Sequence[float]) -> tuple[list[Segment], list[Segment]]:
@@ -637,16 +639,3 @@ def _are_columns(left: Sequence[Segment], right: Sequence[Segment], margins: boo
         return False
     level = sum(any(abs(line.y - other.y) <= _ROW_LEVEL * line.size / 2 for other in text) for line in near)
     return level < len(near) / 2
-
-
-def _rows(segments: Sequence[Segment], page: int, column: int) -> list[PrintedLine]:
-    """Group the segments of a column by baseline."""
-    rows: list[list[Segment]] = []
-    for segment in sorted(segments, key=lambda item: item.y):
-        if rows and segment.y - rows[-1][0].y <= _ROW_LEVEL * min(segment.size, rows[-1][0].size):
-            rows[-1].append(segment)
-        else:
-            rows.append([segment])
-    left = min(segment.x0 for segment in segments)
-    right = max(segment.x1 for segment in segments)
-    return [PrintedLine(sorted(row, key=lambda item: item.x0), page, column, left, right) for row in rows]

@@ -414,26 +414,18 @@ def _split_words(
         yield joined, boxes[0][0], boxes[-1][1]
         return
     left = edges[start][0]
-    for first, behind in _gaps(text, start, end, edges, size):
+    gaps = [gap.span() for gap in _SPACES.finditer(text, start, end)]
+    if not gaps and 2 <= end - start <= _SHORT:
+        # PDFium takes a single gap between two characters for letter spacing and writes no space.
+        steps = [edges[index][0] - edges[index - 1][1] for index in range(start + 1, end)]
+        if len(steps) < 3 or min(steps) <= _SPACE * size:
+            gaps = [(start + n, start + n) for n, step in enumerate(steps, 1) if step > _SPACE * size]
+    for first, behind in gaps:
         right, following = edges[first - 1][1], edges[behind][0]
         if following - right > (_WIDE_GAP if first < behind else _SPACE) * size or following < left:
             yield text[start:first], left, right
             start, left = behind, following
     yield text[start:end], left, edges[end - 1][1]
-
-
-def _gaps(text: str, start: int, end: int, edges: _CharacterEdges, size: float) -> list[tuple[int, int]]:
-    """Return where a text may have gaps: its spaces, or in short words between all characters.
-
-    PDFium takes a single gap between two characters for letter spacing and writes no space.
-    """
-    gaps = [gap.span() for gap in _SPACES.finditer(text, start, end)]
-    if gaps or not 2 <= end - start <= _SHORT:
-        return gaps
-    steps = [edges[index][0] - edges[index - 1][1] for index in range(start + 1, end)]
-    if len(steps) > 2 and min(steps) > _SPACE * size:
-        return []
-    return [(start + number, start + number) for number, step in enumerate(steps, 1) if step > _SPACE * size]
 
 
 @contextmanager
