@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from sumpool.runs.training_report import Generator
     from sumpool.runs.training_setup import TrainingSetup
     from sumpool.text.tokenizer import Tokenizer
-    from sumpool.training.checkpoint import TrainingState
 
 
 class Task(ABC, Generic[RecipeOf]):
@@ -40,6 +39,9 @@ class Task(ABC, Generic[RecipeOf]):
         advice: What to do without a model of the task.
         use: Arguments of the command that uses a trained model, for the run folder `{}`.
         files: Files of prepared data that a run folder has, beside tokenizer and report.
+        title: What a model card calls a model.
+        unit: What the validation loss is the mean of.
+        limitations: What a model is not for, in Markdown.
         compares_runs: Whether several runs can be evaluated and compared.
         evaluate_options: Options of `sumpool evaluate` beside those of all tasks; None allows all.
     """
@@ -49,6 +51,9 @@ class Task(ABC, Generic[RecipeOf]):
     advice: ClassVar[str]
     use: ClassVar[str]
     files: ClassVar[tuple[str, ...]] = ()
+    title: ClassVar[str]
+    unit: ClassVar[str]
+    limitations: ClassVar[str]
     compares_runs: ClassVar[bool] = False
     evaluate_options: ClassVar[tuple[str, ...] | None] = None
 
@@ -107,8 +112,8 @@ class Task(ABC, Generic[RecipeOf]):
         """Load a run folder, by default the newest one of the task."""
 
     @abstractmethod
-    def model_card(self, run: Path, recipe: RecipeOf, model: nn.Module, state: "TrainingState") -> str:
-        """Render the model card of a finished run as Markdown."""
+    def sizes(self, recipe: RecipeOf) -> dict[str, str]:
+        """Return what a model reads and writes, as rows of its card."""
 
     @abstractmethod
     def evaluate(

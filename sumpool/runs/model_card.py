@@ -1,16 +1,17 @@
 """Model card: the README.md of a run folder."""
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import nn
 
 from sumpool import __version__
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.data.report import DataReport
-from sumpool.recipe.schema import Recipe
+from sumpool.recipe.schema import BaseRecipe, Recipe
+from sumpool.recipe.task import Task, find_task
 from sumpool.text.cleaning import escape_line, escape_markdown_line, markdown_code, markdown_table
 from sumpool.training.checkpoint import TrainingState
 
@@ -25,37 +26,8 @@ _GLOBAL_FIRST = """\
 """LED attends globally to the first token on request only."""
 
 
-def model_card(
-    run: Path,
-    recipe: Recipe,
-    model: nn.Module,
-    state: TrainingState,
-    *,
-    kind: str,
-    command: str,
-    output: str,
-    unit: str,
-    results: str,
-    kept: str,
-    limitations: str,
-) -> str:
-    """Render the model card of a finished run whose model reads documents.
-
-    Args:
-        run: The run folder.
-        recipe: Its recipe.
-        model: The model.
-        state: State at the end of the training.
-        kind: What the model is.
-        command: Command that uses it.
-        output: Row of the table of sizes about what it writes.
-        unit: What the validation loss is the mean of.
-        results: What the command prints.
-        kept: Files of a run folder that only runs of the task have.
-        limitations: What the model is not for.
-    """
-    data = DataReport.load(run)
-    table = "\n".join(markdown_table(data.rows()))
+def model_card(task: Task[Any], run: Path, recipe: BaseRecipe, model: nn.Module, state: TrainingState) -> str:
+    """Render the model card of a finished run as Markdown."""
     beginning = "scratch"
     if recipe.train.init_from:
         from sumpool.training.initial_weights import describe_init  # which few runs need
@@ -63,12 +35,12 @@ def model_card(
         beginning = escape_markdown_line(describe_init(recipe.train.init_from))
     if recipe.train.teacher:
         beginning += f" by distillation from {escape_markdown_line(str(recipe.train.teacher))}"
-    origin = f" for long documents, trained from {beginning} with sumpool {__version__} (torch {torch.__version__})"
-    documents, epochs = data.splits["train"].documents, state.position.epoch
-    best = f"{state.best_loss:.4f} nats per {unit} after step {state.best_step:,}"
+    origin = f"{task.title}, trained from {beginning} with sumpool {__version__} (torch {torch.__version__})"
+    best = f"{state.best_loss:.4f} nats per {task.unit} after step {state.best_step:,}"
+    table = "\n".join(markdown_table(task.load_report(run).rows()))
     return f"""\
-{_head(run, recipe, model, f"{kind}{origin}", command, output)}\
-| trained on | {documents:,} documents, {state.step:,} updates, {epochs} complete epochs |
+{_head(run, recipe, model, origin, task.use, task.sizes(recipe))}\
+| trained with | {state.step:,} updates, {state.position.epoch} complete epochs |
 | validation loss | {best}, of which these are the weights |
 | seed | {recipe.seed} |
 
@@ -78,13 +50,13 @@ def model_card(
 
 ## Limitations
 
-{limitations}
+{task.limitations}
 
 ## Files
 
 `recipe.yaml` is the complete recipe, `metrics.jsonl` the metrics of every update and validation, `report.json` the data
-report, {kept}, `curves.svg` the losses and scores, `manifest.json` the size
-and SHA-256 of every file that {results} depend on. No file contains code.
+report, `curves.svg` the losses and scores, `manifest.json` size and SHA-256 of every file that the model depends on.
+No file contains code.
 """
 
 
@@ -92,8 +64,8 @@ def imported_card(recipe: Recipe, run: Path, origin: str, model: SummarizationMo
     """Render the model card of an imported model."""
     listed = "\n".join(f"- {escape_markdown_line(difference)}" for difference in differences) or "None."
     origin = f"Summarisation model, imported from {escape_markdown_line(origin)} with sumpool {__version__}"
-    output, options = f"maximum output | {recipe.model.target_length:,} tokens", " --set data.prepared=FOLDER"
-    head = _head(run, recipe, model, origin, "summarize", output, options)
+    task = find_task(recipe.task)
+    head = _head(run, recipe, model, origin, task.use, task.sizes(recipe), " --set data.prepared=FOLDER")
     return f"""\
 {head}
 ## Differences from the original
@@ -174,20 +146,22 @@ Summarisation model of the family {family} for documents of up to {recipe.model.
 """
 
 
-def _head(run: Path, recipe: Recipe, model: nn.Module, kind: str, command: str, output: str, options: str = "") -> str:
+def _head(
+    run: Path, recipe: BaseRecipe, model: nn.Module, kind: str, use: str, sizes: Mapping[str, str], options: str = ""
+) -> str:
     folder = escape_line(shlex.quote(str(run)))
+    rows = "\n".join(f"| {name} | {size} |" for name, size in sizes.items())
     return f"""\
 # {recipe.name}
 
 {kind}.
 
-    sumpool {command} document.txt --model {folder}
+    sumpool {use.format(folder)}
     sumpool evaluate {folder}{options}
 
 | | |
 |---|---|
 | parameters | {sum(parameter.numel() for parameter in model.parameters()):,} |
-| maximum input | {recipe.model.source_length:,} tokens |
-| {output} |
+{rows}
 | vocabulary | {model.vocabulary:,} tokens |
 """

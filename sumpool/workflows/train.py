@@ -12,7 +12,7 @@ from sumpool.io.manifest import MODEL, RUNS, run_folder
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import BaseRecipe, Recipe
 from sumpool.recipe.task import find_task
-from sumpool.runs.model_card import CARD
+from sumpool.runs.model_card import CARD, model_card
 from sumpool.runs.run_folder import finish, opened, require_run_folder
 from sumpool.runs.training_report import TrainingReport
 from sumpool.runs.training_setup import DryRun, TrainingSetup, measure_update, set_up_training
@@ -80,7 +80,7 @@ def _train(recipe: BaseRecipe, run: Path, processes: Processes, report: Report, 
             state = fit(setup.model, settings, documents, run, observer=observer, report=report, check=check)
         if is_main:
             # 4. Describe the model, and mark its training as finished.
-            card = task.model_card(run, recipe, setup.model, state)
+            card = model_card(task, run, recipe, setup.model, state)
             with disk_errors(run):
                 replace_file(run / CARD, card.encode())
             finish(run, state)

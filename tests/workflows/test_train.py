@@ -39,7 +39,7 @@ def test_a_run_folder_holds_all_that_its_model_needs(trained_run: Path) -> None:
     assert all(0 <= record["rouge1"] <= 100 for record in validations)
     card = (trained_run / "README.md").read_text()
     assert card.startswith("# toy\n")
-    assert "| trained on | " in card
+    assert "| trained with | 4 updates" in card
     assert "nats per token after step" in card
     assert "{" not in card
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
 
 from sumpool.progress import Check, Report
 from sumpool.tasks._documents import DocumentTask, open_documents
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from sumpool.tasks.classification.classify import LoadedClassifier
     from sumpool.tasks.classification.measures import ClassificationReport
     from sumpool.text.tokenizer import Tokenizer
-    from sumpool.training.checkpoint import TrainingState
 from typing import ClassVar, Literal, Self
 
 from pydantic import model_validator
@@ -78,6 +76,9 @@ class ClassificationTask(DocumentTask[ClassificationRecipe]):
     kind = "classifier"
     advice = "train a recipe with task: classification, or name a run with --model"
     use = "classify --model {} doc.txt"
+    title = "Classifier of long documents"
+    unit = "label"
+    limitations = _LIMITATIONS
     files = (LABELS,)
     evaluate_options = ("--out", "--json")
 
@@ -108,23 +109,9 @@ class ClassificationTask(DocumentTask[ClassificationRecipe]):
 
         return load_classifier(folder, overrides)
 
-    def model_card(self, run: Path, recipe: ClassificationRecipe, model: nn.Module, state: "TrainingState") -> str:
-        """Render the model card of a finished run as Markdown."""
-        from sumpool.runs.model_card import model_card
-
-        return model_card(
-            run,
-            recipe,
-            model,
-            state,
-            kind="Classifier",
-            command="classify",
-            output=f"classes | {model.classes:,}",
-            unit="label",
-            results="predictions",
-            kept="`labels.json` the classes",
-            limitations=_LIMITATIONS,
-        )
+    def sizes(self, recipe: ClassificationRecipe) -> dict[str, str]:
+        """Return the longest input."""
+        return {"maximum input": f"{recipe.model.source_length:,} tokens"}
 
     def evaluate(
         self,

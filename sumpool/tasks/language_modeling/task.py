@@ -1,19 +1,14 @@
 """The task of modelling running text: the next character."""
 
-import math
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
-from torch import nn
 
-from sumpool import __version__
 from sumpool.progress import Check, Report, no_op
 from sumpool.recipe.task import Task
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
-from sumpool.text.cleaning import escape_line, escape_markdown_line, markdown_table
 
 if TYPE_CHECKING:
     from sumpool.data.batches import TrainingData
@@ -23,7 +18,6 @@ if TYPE_CHECKING:
     from sumpool.tasks.language_modeling.model import LanguageModel
     from sumpool.tasks.language_modeling.prepare import TextReport
     from sumpool.text.tokenizer import Tokenizer
-    from sumpool.training.checkpoint import TrainingState
 
 
 class LanguageModelingTask(Task[LanguageModelRecipe]):
@@ -33,6 +27,11 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
     kind = "language model"
     advice = "train a recipe with task: language_modeling, or name its run folder"
     use = "study segments {} doc.txt"
+    title = "Language model of characters"
+    unit = "character"
+    limitations = (
+        "The model continues text in the manner of its training text, true or not, and may repeat parts of it."
+    )
     compares_runs = True
     evaluate_options = ("--out", "--resume", "--json", "--verify")
 
@@ -95,50 +94,10 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
 
         return load_language_model(folder, overrides)
 
-    def model_card(self, run: Path, recipe: LanguageModelRecipe, model: nn.Module, state: "TrainingState") -> str:
-        """Render the model card of a finished run as Markdown."""
-        from sumpool.training.initial_weights import describe_init
-
-        data = self.load_report(run)
-        beginning = "scratch"
-        if recipe.train.init_from:
-            beginning = escape_markdown_line(describe_init(recipe.train.init_from))
+    def sizes(self, recipe: LanguageModelRecipe) -> dict[str, str]:
+        """Return the boundaries and the training window."""
         boundaries = " and ".join(level.kind for level in recipe.model.boundaries) or "none"
-        folder = escape_line(shlex.quote(str(run)))
-        assert state.best_loss is not None, "a finished run was validated"
-        bits = state.best_loss / math.log(2)
-        return f"""\
-# {recipe.name}
-
-Language model of characters, trained from {beginning} with sumpool {__version__} (torch
-{torch.__version__}).
-
-    sumpool evaluate {folder}
-
-| | |
-|---|---|
-| parameters | {sum(parameter.numel() for parameter in model.parameters()):,} |
-| boundaries of segments | {boundaries} |
-| training window | {recipe.model.length:,} tokens |
-| vocabulary | {data.vocabulary:,} tokens |
-| trained on | {data.splits["train"].tokens:,} tokens, {state.step:,} updates, {state.position.epoch} complete epochs |
-| validation loss | {bits:.4f} bits per token after step {state.best_step:,}, of which these are the weights |
-| seed | {recipe.seed} |
-
-## Data
-
-{chr(10).join(markdown_table(data.rows()))}
-
-## Limitations
-
-The model continues text in the manner of its training text, true or not, and may repeat parts of it.
-
-## Files
-
-`recipe.yaml` is the complete recipe, `metrics.jsonl` the metrics of every update and validation, `report.json` the data
-report, `curves.svg` the losses, `manifest.json` the size and SHA-256 of every file that the model depends on. No file
-contains code.
-"""
+        return {"boundaries of segments": boundaries, "training window": f"{recipe.model.length:,} characters"}
 
     def evaluate(
         self,

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from torch import nn
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.io.manifest import ADVICE
 from sumpool.progress import Check, Report
 from sumpool.recipe.schema import Recipe
+from sumpool.runs.model_card import LIMITATIONS
 from sumpool.tasks._documents import DocumentTask, open_documents
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from sumpool.runs.training_report import Generator
     from sumpool.runs.training_setup import TrainingSetup
     from sumpool.text.tokenizer import Tokenizer
-    from sumpool.training.checkpoint import TrainingState
 
 
 class SummarizationTask(DocumentTask[Recipe]):
@@ -33,6 +32,9 @@ class SummarizationTask(DocumentTask[Recipe]):
     kind = "model"
     advice = ADVICE
     use = "summarize --model {} doc.txt"
+    title = "Summarisation model for long documents"
+    unit = "token"
+    limitations = LIMITATIONS
     compares_runs = True
 
     def build_model(self, recipe: Recipe, prepared: Path, tokenizer: "Tokenizer") -> SummarizationModel:
@@ -87,23 +89,10 @@ class SummarizationTask(DocumentTask[Recipe]):
 
         train_ranker(run, recipe, prepared, report=report, check=check)
 
-    def model_card(self, run: Path, recipe: Recipe, model: nn.Module, state: "TrainingState") -> str:
-        """Render the model card of a finished run as Markdown."""
-        from sumpool.runs.model_card import LIMITATIONS, model_card
-
-        return model_card(
-            run,
-            recipe,
-            model,
-            state,
-            kind="Summarisation model",
-            command="summarize",
-            output=f"maximum output | {recipe.model.target_length:,} tokens",
-            unit="token",
-            results="summaries",
-            kept="`samples.jsonl` two summaries of every validation",
-            limitations=LIMITATIONS,
-        )
+    def sizes(self, recipe: Recipe) -> dict[str, str]:
+        """Return the longest input and output."""
+        longest = {"maximum input": recipe.model.source_length, "maximum output": recipe.model.target_length}
+        return {name: f"{length:,} tokens" for name, length in longest.items()}
 
     def evaluate(
         self,
