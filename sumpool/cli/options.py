@@ -1,6 +1,5 @@
 """Arguments and options common to several commands."""
 
-import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,21 +38,6 @@ def whole_number(
         return int(text)
 
     return typer.Option(name, metavar=metavar, parser=parse, help=description, envvar=envvar)
-
-
-def share(name: str, description: str, metavar: str) -> Any:  # noqa: ANN401 - as typer.Option
-    """Return an option that takes a number from 0 to 1; other values raise `RecipeError`."""
-
-    def parse(value: str | float) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not 0 <= number <= 1:
-            raise RecipeError(f"{name} must be a number from 0 to 1, got {_shorten(str(value))!r}")
-        return number
-
-    return typer.Option(name, metavar=metavar, parser=parse, help=description)
 
 
 def choice(name: str, values: Sequence[str], description: str) -> Any:  # noqa: ANN401 - as typer.Option

@@ -84,7 +84,14 @@ def evaluate_tasks(
         DataError: If the results to resume or to compare with belong to another evaluation, or are damaged.
         ResourceError: If the disk is full or fails.
     """
-    folders = _folders(tasks, results.folder)
+    chosen = results.folder
+    folders = {task.system: (chosen if task.candidates and chosen else task.folder) for task in tasks}
+    if chosen and len(tasks) > 1:  # folders of several systems are numbered
+        numbered = ((number, task.system) for number, task in enumerate(tasks, 1) if task.candidates)
+        folders |= {system: chosen / f"{number}-{_UNSAFE.sub('_', system)}" for number, system in numbered}
+    if len({folder.resolve() for folder in folders.values()}) < len(tasks):
+        listed = ", ".join(map(str, folders.values()))
+        raise RecipeError(f"systems must have different folders of results, got {listed}; add --out DIR")
     # 1. Score each system by itself.
     for task in tasks:
         if task.candidates:
@@ -93,18 +100,6 @@ def evaluate_tasks(
     if len(tasks) > 1 or results.against or results.equal_length:
         evaluation = _table(tasks, folders, config, results, check)
     return evaluation
-
-
-def _folders(tasks: Sequence[EvaluationTask], chosen: Path | None) -> dict[str, Path]:
-    """Folders of the results by system; in a chosen folder of several systems they are numbered."""
-    folders = {task.system: (chosen if task.candidates and chosen else task.folder) for task in tasks}
-    if chosen and len(tasks) > 1:
-        numbered = ((number, task.system) for number, task in enumerate(tasks, 1) if task.candidates)
-        folders |= {system: chosen / f"{number}-{_UNSAFE.sub('_', system)}" for number, system in numbered}
-    if len({folder.resolve() for folder in folders.values()}) < len(tasks):
-        listed = ", ".join(map(str, folders.values()))
-        raise RecipeError(f"systems must have different folders of results, got {listed}; add --out DIR")
-    return folders
 
 
 def _score(

@@ -106,7 +106,19 @@ def init(
         raise RecipeError(f"{out} must not exist yet, got a file; name another one with --out")
     with told_when_stopped("no recipe was written"):
         for share in SHARES:
-            source = _source(data, share, fields or {})
+            shares = {"validation_share": share, "test_share": share}
+            source: SourceConfig
+            if data.is_dir():
+                if fields:
+                    option = next(iter(fields))
+                    raise RecipeError(f"--{option} must come with a file of rows, got {data}, a folder of texts")
+                source = FolderSourceConfig(path=data, **shares)
+            else:
+                kind = _KINDS.get(uncompressed_suffix(data), JsonlSourceConfig)
+                rows: FieldsSourceConfig = kind(path=data, **shares, **(fields or {}))
+                guessed = rows.fields_of(next(iter(rows.paths()))[0])
+                names = {name: getattr(guessed, name) for name in ("document", "summary", "id")}
+                source = rows.model_copy(update=names)
             measured = _measure(source, report, check)
             if min(measured.splits.values()) >= ENOUGH:
                 break
@@ -126,18 +138,6 @@ def init(
     for note in (beginning, *leak_warning(measured.leak)):
         report(Progress("init", note=note))
     return out
-
-
-def _source(data: Path, share: float, fields: Mapping[str, str]) -> SourceConfig:
-    """Settings of the source, with every field that can be guessed."""
-    if data.is_dir():
-        if fields:
-            raise RecipeError(f"--{next(iter(fields))} must come with a file of rows, got {data}, a folder of texts")
-        return FolderSourceConfig(path=data, validation_share=share, test_share=share)
-    kind = _KINDS.get(uncompressed_suffix(data), JsonlSourceConfig)
-    source: FieldsSourceConfig = kind(path=data, validation_share=share, test_share=share, **fields)
-    guessed = source.fields_of(next(iter(source.paths()))[0])
-    return source.model_copy(update={"document": guessed.document, "summary": guessed.summary, "id": guessed.id})
 
 
 def _measure(source: SourceConfig, report: Report, check: Check) -> _Measured:

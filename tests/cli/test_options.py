@@ -8,7 +8,7 @@ import pytest
 from typer.models import OptionInfo
 
 from sumpool.cli.app import COMMANDS, load_command, main
-from sumpool.cli.options import choice, share, whole_number
+from sumpool.cli.options import choice, whole_number
 from sumpool.errors import RecipeError
 
 ARGUMENTS = {
@@ -86,11 +86,3 @@ def test_choices_are_listed() -> None:
     assert parse("b") == "b"
     with pytest.raises(RecipeError, match=r"--style must be one of a, b, got 'c'"):
         parse("c")
-
-
-def test_shares_are_numbers_from_0_to_1() -> None:
-    parse = share("--heads", "", "SHARE").parser
-    assert [parse(value) for value in ("0", "0.3", 1.0)] == [0, 0.3, 1]
-    for value in ("1.1", "-1", "nan", "all"):
-        with pytest.raises(RecipeError, match="--heads must be a number from 0 to 1, got"):
-            parse(value)

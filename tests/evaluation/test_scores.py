@@ -57,20 +57,6 @@ def test_scores_are_read_back(tmp_path: Path) -> None:
         assert list(read_scores(file.path)) == [scored(1)]  # before the file is closed
 
 
-def test_resuming_after_a_kill_gives_the_same_file(tmp_path: Path) -> None:
-    write(tmp_path / "whole", [1, 2, 3], resume=False)
-    whole = unfinished(tmp_path / "whole").read_bytes()
-    first = whole.index(b"\n") + 1
-    for cut in (0, 1, first - 1, first, first + 1, len(whole) - 1):
-        folder = tmp_path / f"cut{cut}"
-        write(folder, [], resume=False)
-        unfinished(folder).write_bytes(whole[:cut])
-        done = write(folder, [], resume=True)
-        assert done == [f"d{number}" for number in range(1, whole[:cut].count(b"\n") + 1)]
-        write(folder, [number for number in (1, 2, 3) if f"d{number}" not in done], resume=True)
-        assert unfinished(folder).read_bytes() == whole
-
-
 @pytest.mark.parametrize("is_finished", [False, True])
 def test_another_evaluation_is_not_resumed(tmp_path: Path, is_finished: bool) -> None:
     folder = tmp_path / "a"

@@ -223,21 +223,6 @@ def test_runs_are_shared_and_resumed() -> None:
     ]
 
 
-def test_a_stopped_study_goes_on() -> None:
-    settings = [*SMALL, "study.rows=[vanilla]"]
-    calls: list[int] = []
-
-    def stop() -> None:
-        calls.append(1)
-        if len(calls) > 20:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        study_language_models(settings, no_op, stop)
-    report = study_language_models(settings, no_op, no_op)
-    assert [run["seed"] for run in report.result.rows["rows"][0]["runs"]] == [1, 2]
-
-
 def test_wrong_settings_are_named_before_anything_is_trained() -> None:
     with pytest.raises(RecipeError, match=r"study\.rows must be rows of boundaries"):
         study_language_models([*SMALL, "study.rows=[fixed-9]"], no_op, no_op)

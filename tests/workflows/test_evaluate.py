@@ -263,13 +263,6 @@ def test_a_file_of_summaries_has_its_results_beside_it(files: tuple[Path, Path])
     assert (files[0].parent / "ours-evaluation" / "report.json").exists()
 
 
-def test_missing_summaries_are_an_error_unless_they_are_skipped(files: tuple[Path, Path]) -> None:
-    files[0].write_text("".join(files[0].read_text().splitlines(keepends=True)[1:]))
-    with pytest.raises(DataError, match=r"got none for 1 \(rfc0\)"):
-        evaluate_systems([files[0]], references=files[1])
-    assert evaluate_systems([files[0]], references=files[1], skip_missing=True).documents == DOCUMENTS - 1
-
-
 def test_a_model_without_documents_needs_some(run: Path) -> None:
     with pytest.raises(RecipeError, match=r"data\.prepared must be a folder of prepared data, got nothing: .*tiny was"):
         evaluate_systems([run], overrides=["data.source=null", "data.prepared=null"])

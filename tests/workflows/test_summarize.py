@@ -156,7 +156,6 @@ def test_few_documents_streams_and_fast_summaries_take_one_process() -> None:
     documents = [Document(str(number), "Hosts.") for number in range(40)]
     assert choose_jobs(documents, SHIPPED, (), reported.append) == 2
     assert [progress.note for progress in reported] == ["2 processes; --jobs 1 takes less memory"]
-    assert choose_jobs(documents[:31], SHIPPED, (), reported.append) == 1
     assert choose_jobs(documents, SHIPPED, ["summarize.fast=true"], reported.append) == 1
     assert choose_jobs(iter(documents), SHIPPED, (), reported.append) == 1
     assert len(reported) == 1
