@@ -100,11 +100,7 @@ def unmarked_utf16(content: bytes) -> str:
 
 
 def _guess(content: bytes, error: ValueError) -> tuple[str, str]:
-    """Decode UTF-8 with few wrong bytes, which become spaces, or else the most probable encoding.
-
-    Raises:
-        ValueError: If there is none, or chardet is not installed.
-    """
+    """Decode UTF-8 with few wrong bytes, which become spaces, or else the most probable encoding."""
     text = content.decode("utf-8", "replace")
     wrong_bytes = text.count("\ufffd") - content.count("\ufffd".encode())
     if _MIN_RIGHT * wrong_bytes <= sum(character > "\x7f" for character in text):

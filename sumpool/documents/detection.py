@@ -135,11 +135,7 @@ def is_html(text: str) -> bool:
 
 
 def _binary_format(content: bytes) -> str:
-    """Return the format of content that is not text; empty for text.
-
-    Raises:
-        ValueError: If it is of a kind that cannot be read.
-    """
+    """Return the format of content that is not text; empty for text."""
     if b"%PDF-" in content[:1024]:
         return "pdf"
     if content.startswith(b"PAR1"):
@@ -160,11 +156,7 @@ def _binary_format(content: bytes) -> str:
 
 
 def _zip_format(content: bytes) -> str:
-    """Return the format of a zip archive.
-
-    Raises:
-        ValueError: If it is damaged or is not a document.
-    """
+    """Return the format of a zip archive."""
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             names = archive.namelist()
@@ -191,11 +183,7 @@ def _zip_format(content: bytes) -> str:
 
 
 def _text_format(text: str, content: bytes) -> str:
-    """Return the format of a text whose name says nothing.
-
-    Raises:
-        ValueError: If it is XML or JSON, but neither HTML nor JSON lines.
-    """
+    """Return the format of a text whose name says nothing."""
     start = text.lstrip()
     for name, beginning in _BEGINNINGS.items():
         if beginning.match(start):
@@ -243,11 +231,7 @@ def is_mail(text: str) -> bool:
 
 
 def _json_kind(text: str, content: bytes) -> str:
-    """Return "jsonl" or "ipynb"; empty for what is no JSON.
-
-    Raises:
-        ValueError: If it is other JSON.
-    """
+    """Return "jsonl" or "ipynb"; empty for what is no JSON."""
     lines = text.split("\n", 1)
     try:
         is_json_lines = isinstance(parse_json(lines[0]), dict)

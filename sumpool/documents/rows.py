@@ -39,20 +39,19 @@ def read_lines(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[Line | R
         yield from parse_lines(str(path), read_lines_limited(file, limits, str(path)))
 
 
-def parse_lines(where: str, lines: Iterable[bytes], first: int = 1) -> Iterator[Line | Reject]:
+def parse_lines(where: str, lines: Iterable[bytes]) -> Iterator[Line | Reject]:
     """Parse lines as they are read, ignoring blank ones.
 
     Args:
         where: Name of the file, for locations and messages.
         lines: The lines.
-        first: Number of the first of them.
 
     Raises:
         DataError: If reading fails.
     """
-    number = first - 1
+    number = 0
     try:
-        for number, content in enumerate(lines, first):
+        for number, content in enumerate(lines, 1):
             if content.strip():
                 yield read_line(f"{where}:{number}", content)
     except READ_ERRORS as error:

@@ -278,12 +278,7 @@ class PandocFormat:
 
 
 def _run(name: str, content: bytes) -> str:
-    """Return a document as HTML.
-
-    Raises:
-        ValueError: If pandoc cannot read it, or takes too much time or memory.
-        DataError: If it is not installed.
-    """
+    """Return a document as HTML."""
     package = find_spec("pypandoc")
     folder = Path(package.origin).parent if package and package.origin else Path()
     program = folder / "files" / ("pandoc.exe" if sys.platform == "win32" else "pandoc")

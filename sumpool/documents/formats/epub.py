@@ -111,11 +111,7 @@ def _kinds_of(element: HtmlElement) -> set[str]:
 
 
 def _read_package(archive: DocumentArchive) -> _Book:
-    """Return the package of a book.
-
-    Raises:
-        ValueError: If it is missing or without chapters.
-    """
+    """Return the package of a book."""
     files = [element for element in archive.xml(_CONTAINER).iter() if local_name(element.tag) == "rootfile"]
     path = files[0].get("full-path", "") if files else ""
     names = {_spelling(spelled): name for name in sorted(archive.names) for spelled in (_as_utf8(name), name)}

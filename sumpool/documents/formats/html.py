@@ -125,7 +125,13 @@ def article_blocks(markup: str, blocks: Sequence[TextBlock], title: str) -> tupl
     """
     words = split_words(_extracted(markup))
     phrases, text = set(_phrases(words)), f" {' '.join(words)} "
-    inside = [_is_inside(split_words(block.text), phrases, text) for block in blocks]
+    inside = []
+    for block in blocks:
+        own = _phrases(block_words := split_words(block.text))
+        if own:
+            inside.append(sum(phrase in phrases for phrase in own) >= _MIN_SHARED * len(own))
+        else:
+            inside.append(bool(block_words) and f" {' '.join(block_words)} " in text)
     prose = [number for number, block in enumerate(blocks) if inside[number] and block.kind == "paragraph"]
     if not prose:
         return ()
@@ -159,11 +165,3 @@ def _extracted(markup: str) -> str:
 
 def _phrases(words: Sequence[str]) -> list[tuple[str, ...]]:
     return [tuple(words[start : start + _PHRASE]) for start in range(len(words) - _PHRASE + 1)]
-
-
-def _is_inside(words: Sequence[str], phrases: set[tuple[str, ...]], text: str) -> bool:
-    """Return whether the words of a block are in a text with these phrases."""
-    own = _phrases(words)
-    if not own:
-        return bool(words) and f" {' '.join(words)} " in text
-    return sum(phrase in phrases for phrase in own) >= _MIN_SHARED * len(own)

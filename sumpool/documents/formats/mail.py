@@ -71,11 +71,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
 
 
 def _read_part(part: Message, body: _Body) -> None:
-    """Read a part of a mail and those inside it.
-
-    Raises:
-        ValueError: If it is encrypted.
-    """
+    """Read a part of a mail and those inside it."""
     kind = part.get_content_type()
     if kind in ("multipart/encrypted", "application/pkcs7-mime", "application/x-pkcs7-mime"):
         if part.get_param("smime-type") == "signed-data":

@@ -228,10 +228,14 @@ class _Blocks:
 
     def _inline_blocks(self, token: "Token", index: int, line: int | None) -> Iterator[TextBlock]:
         text, opening = _text(token), self.tokens[index - 1]
+        # A bold line without a stop, as those write headings who do not mark them.
+        types = [child.type for child in token.children or () if child.type != "text" or child.content.strip()]
+        is_bold = types[:1] == ["strong_open"] and types[-1:] == ["strong_close"] and types.count("strong_open") == 1
+        is_line = "softbreak" not in types and len(text.split()) <= _MAX_HEADING_WORDS and text[-1:] not in ".!?;,"
         if opening.type == "heading_open":
             self.level = int(opening.tag[1])
             yield TextBlock(_ANCHOR.sub("", text), "heading", self.level, line=line)
-        elif not opening.level and _is_bold_heading(token, text) and index + 2 < len(self.tokens):
+        elif not opening.level and is_bold and is_line and index + 2 < len(self.tokens):
             yield TextBlock(text.rstrip(":"), "heading", min(self.level + 1, 6), line=line)
         elif _MARK.fullmatch(text):
             return
@@ -253,13 +257,6 @@ def _text(token: "Token") -> str:
         elif child.type in ("softbreak", "hardbreak") or (child.type == "html_inline" and _BREAK.match(child.content)):
             parts.append(" ")
     return " ".join(_FOOTNOTE.sub("", "".join(parts)).split())
-
-
-def _is_bold_heading(token: "Token", text: str) -> bool:
-    """Return whether a paragraph is a bold line without a stop, as those write headings who do not mark them."""
-    types = [child.type for child in token.children or () if child.type != "text" or child.content.strip()]
-    is_bold = types[:1] == ["strong_open"] and types[-1:] == ["strong_close"] and types.count("strong_open") == 1
-    return is_bold and "softbreak" not in types and len(text.split()) <= _MAX_HEADING_WORDS and text[-1:] not in ".!?;,"
 
 
 def _is_contents_entry(token: "Token") -> bool:

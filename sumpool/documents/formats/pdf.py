@@ -46,9 +46,6 @@ def _read_pdf(content: bytes, password: str = "") -> ParsedDocument:
     Args:
         content: Content of the file.
         password: Password; empty if it has none.
-
-    Raises:
-        ValueError: If the file is damaged, needs another password or has no legible text.
     """
     with _open(content, password) as document:
         lines, notes = _read_lines(document)

@@ -218,19 +218,14 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     return ParsedDocument(tuple(_text_blocks(blocks, title)), title, notes)
 
 
-def _headings_behind_contents(blocks: list[RfcBlock]) -> set[int]:
-    """Return the indices of the headings between a table of contents and the first paragraph, "1." above "1.1."."""
+def _text_blocks(blocks: list[RfcBlock], title: str) -> Iterator[TextBlock]:
+    # Headings between a table of contents and the first paragraph, "1." above "1.1.".
     headings: set[int] = set()
     for index in range(len(blocks) - 1, 0, -1):
         block = blocks[index - 1]
         last = blocks[index].part != "dropped" or (index in headings and _level(blocks[index].lines[0]) > 1)
         if last and "contents" in block.section and len(block.lines) == 1 and _depth(block.lines[0]):
             headings.add(index - 1)
-    return headings
-
-
-def _text_blocks(blocks: list[RfcBlock], title: str) -> Iterator[TextBlock]:
-    headings = _headings_behind_contents(blocks)
     for index, block in enumerate(blocks):
         text = unwrap(block.lines)
         is_abstract = block.part == "dropped" and block.section == "abstract"

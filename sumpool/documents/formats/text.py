@@ -159,20 +159,15 @@ def _single_spaced(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     edge = ends[len(ends) * 9 // 10]
     lines = [(number, _REVISION_BAR.sub(r"\1", line)) for number, line in lines]
     texts[1:-1] = [line for _, line in lines]
-    return [
-        (number, line)
-        for (number, line), (before, _), (_, after) in zip(lines, pairwise(texts), pairwise(texts[1:]), strict=False)
-        if line or not before or not after or not _is_continued(before, after, edge)
-    ]
-
-
-def _is_continued(before: str, after: str, edge: int) -> bool:
-    """Return whether two lines of a double-spaced text belong to one paragraph, given the column of the right edge."""
-    if has_columns([before, after]) or list_mark(after.lstrip()):
-        return False
-    if after.lstrip()[0].islower() and len(before) > 40:
-        return True
-    return len(before) >= edge - _RAGGED and indentation(after) < indentation(before) + 4
+    kept: list[tuple[int, str]] = []
+    for (number, line), (before, _), (_, after) in zip(lines, pairwise(texts), pairwise(texts[1:]), strict=False):
+        is_continued = False
+        if before and after and not line and not has_columns([before, after]) and not list_mark(after.lstrip()):
+            is_full = len(before) >= edge - _RAGGED and indentation(after) < indentation(before) + 4
+            is_continued = is_full or (after.lstrip()[0].islower() and len(before) > 40)
+        if not is_continued:
+            kept.append((number, line))
+    return kept
 
 
 _TERMINAL_CODE = re.compile(r"\x1b(?:\[[0-9;?]{0,20}[A-Za-z]|\][^\x07\x1b\n]{0,200}(?:\x07|\x1b\\)|[()][A-Z0-9])|\x1b")

@@ -83,7 +83,16 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
             for link in [link for link in root.iter(f"{_WORD}hyperlink") if link.getparent().tag == f"{_WORD}r"]:
                 link.getparent().addnext(link)  # which pandoc reads beside runs only
             _mark_paragraphs(root, styles)
-            _embed(archive, name, root, read)
+            # The paragraphs of embedded documents are in the places of the elements that name them.
+            relations = part_name(name, f"_rels/{posixpath.basename(name)}.rels")
+            chunks = list(root.iter(f"{_WORD}altChunk"))
+            targets = {value(part, "Id"): value(part, "Target") for part in archive.xml(relations)} if chunks else {}
+            for chunk in chunks:
+                part = part_name(name, targets.get(value(chunk, "id"), "")).lstrip("/")
+                for block in read(archive.read(part) if part in archive.names else b""):
+                    paragraph = chunk.makeelement(f"{_WORD}p")
+                    _insert(paragraph, marked(block.text, block.kind, block.level))
+                    chunk.addprevious(paragraph)
         parts[name] = serialised(root)
     return parts
 
@@ -94,8 +103,12 @@ class _Styles:
     def __init__(self, archive: DocumentArchive, part: str) -> None:
         styles = archive.xml(part) if part in archive.names else ()
         self._styles = {value(style, "styleId"): style for style in styles if local_name(style.tag) == "style"}
-        # Asked for at every paragraph and run.
-        self._ancestries = {style_id: self._ancestry(style_id) for style_id in self._styles}
+        self._ancestries: dict[str, list[_Element]] = {}  # asked for at every paragraph and run
+        for style_id in self._styles:
+            ancestry, parent = self._ancestries.setdefault(style_id, []), style_id
+            while parent in self._styles and len(ancestry) < _MAX_PARENTS:
+                ancestry.append(self._styles[parent])
+                parent = value(child(ancestry[-1], "basedOn"))
         self._names = {
             style_id: [value(child(style, "name")) for style in ancestry]
             for style_id, ancestry in self._ancestries.items()
@@ -140,13 +153,6 @@ class _Styles:
         gallery = value(child(child(properties, "docPartObj"), "docPartGallery"))
         return gallery == "Table of Contents" or child(properties, "showingPlcHdr") is not None
 
-    def _ancestry(self, style_id: str) -> list[_Element]:
-        styles: list[_Element] = []
-        while style_id in self._styles and len(styles) < _MAX_PARENTS:
-            styles.append(self._styles[style_id])
-            style_id = value(child(styles[-1], "basedOn"))
-        return styles
-
 
 def _mark_paragraphs(root: _Element, styles: _Styles) -> None:
     """Mark the paragraphs whose kinds pandoc does not know or, as the number of a caption, would drop."""
@@ -176,16 +182,3 @@ def _insert(paragraph: _Element, text: str) -> None:
     run[0].text = text
     run[0].set("{http://www.w3.org/XML/1998/namespace}space", "preserve")
     paragraph.insert(0, run)
-
-
-def _embed(archive: DocumentArchive, name: str, root: _Element, read: Callable[[bytes], Iterable[TextBlock]]) -> None:
-    """Put the paragraphs of embedded documents in the places of the elements that name them."""
-    relations = part_name(name, f"_rels/{posixpath.basename(name)}.rels")
-    chunks = list(root.iter(f"{_WORD}altChunk"))
-    targets = {value(part, "Id"): value(part, "Target") for part in archive.xml(relations)} if chunks else {}
-    for chunk in chunks:
-        part = part_name(name, targets.get(value(chunk, "id"), "")).lstrip("/")
-        for block in read(archive.read(part) if part in archive.names else b""):
-            paragraph = chunk.makeelement(f"{_WORD}p")
-            _insert(paragraph, marked(block.text, block.kind, block.level))
-            chunk.addprevious(paragraph)

@@ -675,7 +675,14 @@ def compose_blocks(groups: list[Group], lines: Sequence[PrintedLine], title: str
         lines: All lines of the document, whose words say which hyphens at line ends are part of a word.
         title: Title of the document; empty if it has none.
     """
-    groups = _join_title(groups, title)
+    wanted = squeeze(title)
+    names = [squeeze(" ".join(line.text for line in group.lines)) for group in groups[:_MAX_FRONT]]
+    parts = ((start, end) for start in range(len(names)) for end in range(start + 1, start + 1 + _MAX_TITLE_GROUPS))
+    for start, end in parts:
+        if wanted and names[start] and "".join(names[start:end]) == wanted:  # groups that together are the title
+            joined = Group("heading", [line for group in groups[start:end] for line in group.lines])
+            groups = [*groups[:start], joined, *groups[end:]]
+            break
     _mark_authors(groups, title)
     vocabulary = Vocabulary(line.text for line in lines)
     for group in groups:
@@ -716,18 +723,6 @@ def compose_blocks(groups: list[Group], lines: Sequence[PrintedLine], title: str
             yield TextBlock(text, "notice", page=page)
         else:
             yield TextBlock(text, group.kind, page=page)
-
-
-def _join_title(groups: list[Group], title: str) -> list[Group]:
-    """Make the groups that together are the title one heading."""
-    wanted = squeeze(title)
-    names = [squeeze(" ".join(line.text for line in group.lines)) for group in groups[:_MAX_FRONT]]
-    for start, name in enumerate(names):
-        for end in range(start + 1, start + 1 + _MAX_TITLE_GROUPS):
-            if wanted and name and "".join(names[start:end]) == wanted:
-                joined = Group("heading", [line for group in groups[start:end] for line in group.lines])
-                return [*groups[:start], joined, *groups[end:]]
-    return groups
 
 
 def _mark_authors(groups: Sequence[Group], title: str) -> None:
