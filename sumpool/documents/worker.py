@@ -155,6 +155,7 @@ def _exchange(process: subprocess.Popen[bytes], task: dict[str, Any], content: b
         process.stdin.write(json.dumps(task).encode() + b"\n")
         process.stdin.write(content)
         process.stdin.flush()
+    has_reason = False
     while len(length := process.stdout.read(_LENGTH_BYTES)) == _LENGTH_BYTES:
         if not (size := int.from_bytes(length, "little")):
             return
@@ -165,10 +166,13 @@ def _exchange(process: subprocess.Popen[bytes], task: dict[str, Any], content: b
         if len(reply) < size:
             break
         found = parse_json(reply, size)
+        has_reason = bool(found["error"]) and found["id"] == task["name"]
         blocks = tuple(TextBlock(*block) for block in found["blocks"])
         text = "\n\n".join(block.text for block in blocks) if blocks else found["text"]
         yield Document(found["id"], text, found["error"], found["title"], blocks, tuple(found["notes"]))
     why = TOO_LONG if ran_out_of_time(process.wait()) else TOO_LARGE
+    if has_reason:  # of the whole content, after which nothing was to come
+        return
     yield Document(task["name"], "", f"{task['subject']} {why}")
 
 

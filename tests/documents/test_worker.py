@@ -1,3 +1,5 @@
+import json
+import subprocess
 import sys
 import zlib
 from collections.abc import Iterator
@@ -108,6 +110,17 @@ def test_a_process_that_was_killed_is_started_again(workers: Workers) -> None:
         (process,) = workers._idle
         process.kill()
         process.wait()
+
+
+def test_a_process_that_ends_behind_the_reason_of_a_document_gives_no_other(
+    workers: Workers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, reasons in [("a", 1), ("a:1", 2)]:  # "a:1" is one of several mails, behind which others may be lost
+        reply = json.dumps({"id": name, "text": "", "error": "no", "title": "", "notes": [], "blocks": []}).encode()
+        code = f"import sys; sys.stdout.buffer.write({len(reply).to_bytes(8, 'little') + reply!r})"
+        process = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        monkeypatch.setattr(workers, "_take", lambda process=process: process)
+        assert len(read(workers, b"")) == reasons
 
 
 def test_documents_that_nobody_waits_for_end_their_process(workers: Workers) -> None:
