@@ -256,17 +256,12 @@ def _block(columns: Sequence[Sequence[str]], max_width: int) -> str:
         lines += zip_longest(*(wrap_cell(cell) if len(cell) > max_width else [cell] for cell in row), fillvalue="")
     aligned = [_align(column) for column in zip(*lines, strict=True)]
     head, *body = ("  ".join(cells).rstrip() for cells in zip(*aligned, strict=True))
-    rule = _rule() * len("  ".join(column[0] for column in aligned))
-    return "\n".join([head, rule, *body])
-
-
-def _rule() -> str:
-    """Return the character of a line below titles that stdout can show."""
+    rule = "─"
     try:
-        "─".encode(sys.stdout.encoding or "ascii")
+        rule.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
-        return "-"
-    return "─"
+        rule = "-"
+    return "\n".join([head, rule * len("  ".join(column[0] for column in aligned)), *body])
 
 
 def _align(column: Sequence[str]) -> list[str]:

@@ -72,8 +72,18 @@ def build_server(folder: Path, model: Path | None) -> "MCPServer":
 
     def answer(path: str, text: str, length: str, evidence: "EvidenceKind | None") -> str:
         try:
+            if bool(path) == bool(text):
+                raise DataError("a tool must be given path or text, got both or none")
+            document = Document("text", text)
+            if path:
+                file = (folder / path).resolve()
+                if not file.is_relative_to(folder) or not file.is_file():
+                    raise DataError(f"path must be a file of {folder}, got {path}")
+                document, *others = read_documents(str(file))
+                if others:
+                    raise DataError(f"{path} must be one document, got {1 + len(others):,}; pass the text of one")
             with lock:  # a model computes for one caller at a time
-                (summary,) = pipeline(length).summarize([_read(folder, path, text)], evidence=evidence)
+                (summary,) = pipeline(length).summarize([document], evidence=evidence)
         except SumpoolError as error:
             raise ToolError(str(error)) from error
         if summary.reason:
@@ -104,17 +114,3 @@ def build_server(folder: Path, model: Path | None) -> "MCPServer":
         return answer(path, text, length, "sources")
 
     return server
-
-
-def _read(folder: Path, path: str, text: str) -> Document:
-    if bool(path) == bool(text):
-        raise DataError("a tool must be given path or text, got both or none")
-    if text:
-        return Document("text", text)
-    file = (folder / path).resolve()
-    if not file.is_relative_to(folder) or not file.is_file():
-        raise DataError(f"path must be a file of {folder}, got {path}")
-    first, *others = read_documents(str(file))
-    if others:
-        raise DataError(f"{path} must be one document, got {1 + len(others):,}; pass the text of one")
-    return first

@@ -111,14 +111,10 @@ def sections() -> Iterator[Section]:
     yield _single(CorpusConfig, "bench", "## `bench corpus`")._replace(path="corpus")
     text = "`sumpool study NAME` takes these settings as `--set study.SETTING=VALUE`."
     yield Section("", "## Studies", text, {})
-    for name, config in _studies().items():
-        yield _single(config, "study", f"### `study {name}`")._replace(path=name)
-
-
-def _studies() -> dict[str, type[Settings]]:
-    """Settings of the studies, by name."""
-    ends = {name.removesuffix("Config"): value for name, value in vars(studies).items() if name.endswith("Config")}
-    return {re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name).lower(): config for name, config in ends.items()}
+    for name, config in vars(studies).items():
+        if name.endswith("Config"):
+            study = re.sub(r"(?<=[a-z])(?=[A-Z])", "-", name.removesuffix("Config")).lower()
+            yield _single(config, "study", f"### `study {study}`")._replace(path=study)
 
 
 def _section(config: type[Settings], path: str, shown: set[object], heading: str = "") -> Iterator[Section]:

@@ -84,7 +84,14 @@ def serve(
         raise RecipeError(f"sumpool serve must have {missing[0]}, which is not installed: pip install 'sumpool[serve]'")
     from sumpool.documents.addresses import is_loopback
 
-    token = _read_token(token_file) if token_file else ""
+    token = ""
+    if token_file:
+        try:
+            token = token_file.read_text().strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise RecipeError(f"--token-file must be a readable file with a token, got {token_file}") from error
+        if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
+            raise RecipeError(f"{token_file} must hold a token of at least 16 ASCII characters without spaces")
     local = is_loopback(host)
     if not local and not token:
         raise RecipeError(f"--host must be a loopback address without --token-file, got {host}")
@@ -131,13 +138,3 @@ def serve(
         server_header=False,
     )
     uvicorn.Server(config).run(sockets=[listener])
-
-
-def _read_token(file: Path) -> str:
-    try:
-        token = file.read_text().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecipeError(f"--token-file must be a readable file with a token, got {file}") from error
-    if len(token) < 16 or not token.isascii() or not token.isprintable() or " " in token:
-        raise RecipeError(f"{file} must hold a token of at least 16 ASCII characters without spaces")
-    return token
