@@ -18,7 +18,6 @@ import shutil
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -70,7 +69,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
             )
     # 1. Texts of all splits.
     with closing(read_rows(config, check)) as rows:
-        ingested = ingest(rows, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
+        documents, rejected = ingest(rows, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
     texts = {split: Texts(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
     # 2. Tokenizer.
@@ -93,16 +92,25 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         for _ in ordered_map(caller, [partial(_train_phrases, folder, config.phrases)], min(workers, 1), check):
             report(Progress("prepare: phrases"))
     # 4. Report.
-    notes = (*config.require_source().notes(), *_notes(config, tokenizer, ingested))
+    notes, size = list(config.require_source().notes()), tokenizer.vocab_size
+    if config.vocabulary and size < config.vocabulary and isinstance(tokenizer, SentencePieceTokenizer):
+        notes.append(
+            f"the vocabulary has {size:,} tokens instead of data.vocabulary = {config.vocabulary:,}: the training "
+            "documents yield no more"
+        )
+    if rejected:
+        notes.append(f"{rejected:,} rows could not be used; rejects.jsonl lists them with their reasons")
+    notes += [f"the {split} split is empty" for split in _EVALUATION if not documents[split]]
     for note in notes:
         report(Progress("prepare", note=note))
+    kept = sum(documents.values())
     config.report(
-        read=ingested.kept + ingested.rejected,
-        kept=ingested.kept,
-        rejected=ingested.rejected,
+        read=kept + rejected,
+        kept=kept,
+        rejected=rejected,
         vocabulary=tokenizer.vocab_size,
         splits=splits,
-        notes=notes,
+        notes=tuple(notes),
         language=language,
         fields=config.require_source().field_names(),
         **of_task,
@@ -151,28 +159,13 @@ def _row_spans(rows: Iterable[Example | Reject], check: Check) -> Iterator[list[
         yield span
 
 
-@dataclass(frozen=True)
-class Ingested:
-    """Result of reading all rows.
-
-    Attributes:
-        documents: Documents of each split.
-        rejected: Rows that could not be used.
-    """
-
-    documents: dict[Split, int]
-    rejected: int
-
-    @property
-    def kept(self) -> int:
-        """Documents of all splits."""
-        return sum(self.documents.values())
-
-
 def ingest(
     rows: Iterator[Example | Reject], folder: Path, *, skip_bad_rows: bool, report: Report, check: Check
-) -> Ingested:
+) -> tuple[dict[Split, int], int]:
     """Write the texts of all splits, and a line for each rejected row; `check` is called for every row.
+
+    Returns:
+        Documents of each split, and the number of rejected rows.
 
     Raises:
         DataError: If a row cannot be used and `skip_bad_rows` is false, or if no training document is left.
@@ -196,11 +189,11 @@ def ingest(
                 raise DataError(f"{row.where}: {row.reason}; correct it, or skip such rows with --skip-bad-rows")
             if total % _REPORT_ROWS == 0:
                 report(Progress(_READING, total))
-        ingested = Ingested({split: writer.documents for split, writer in writers.items()}, rejected)
+        documents = {split: writer.documents for split, writer in writers.items()}
     report(Progress(_READING, total, total))
-    if not ingested.documents["train"]:
+    if not documents["train"]:
         raise DataError(f"data.source must have a training document, got {total:,} rows and none that can be used")
-    return ingested
+    return documents, rejected
 
 
 def _validated(row: Example | Reject, digests: set[int]) -> Example | Reject:
@@ -307,17 +300,3 @@ def _train_phrases(folder: Path, phrases: int) -> None:
     shard = Shard(folder, "train")
     items = (shard[number] for number in range(len(shard)))
     Phrases.train(((item.ids, item.sentences) for item in items), folder / PHRASES, phrases, _TRAINING_THREADS)
-
-
-def _notes(config: DataConfig, tokenizer: Tokenizer, ingested: Ingested) -> Iterator[str]:
-    is_trained = isinstance(tokenizer, SentencePieceTokenizer)
-    if config.vocabulary and tokenizer.vocab_size < config.vocabulary and is_trained:
-        yield (
-            f"the vocabulary has {tokenizer.vocab_size:,} tokens instead of data.vocabulary = {config.vocabulary:,}: "
-            "the training documents yield no more"
-        )
-    if ingested.rejected:
-        yield f"{ingested.rejected:,} rows could not be used; rejects.jsonl lists them with their reasons"
-    for split in _EVALUATION:
-        if not ingested.documents[split]:
-            yield f"the {split} split is empty"

@@ -149,31 +149,24 @@ def find_prepared(config: PreparedDataConfig, preferred: Path, check: Check) -> 
 
 def fingerprint(config: PreparedDataConfig, *, times: bool = True) -> str:
     """Return a digest of what prepared data depends on: settings, source files (names, sizes, times), version."""
-    source = config.require_source()
-    about = {
-        "schema": _SCHEMA,
-        "sumpool": sumpool.__version__,
-        **config.described(),
-        **({"tokenizer": _tokenizer_digest(config.tokenizer)} if config.tokenizer else {}),
-        **({"revision": source.revision()} if source.revision() else {}),
-        "files": [_file_state(path)[: 3 if times else 2] for path in source.files()],
-    }
+    source, files = config.require_source(), list[tuple[str, int] | tuple[str, int, int]]()
+    for path in source.files():
+        try:
+            status = path.stat()
+        except OSError:
+            size, time = -1, -1  # the source reports a missing file, in better words
+        else:
+            size, time = status.st_size, status.st_mtime_ns
+        files.append((str(path), size, time) if times else (str(path), size))
+    about = {"schema": _SCHEMA, "sumpool": sumpool.__version__, **config.described(), "files": files}
+    if config.tokenizer:
+        content = b""
+        with suppress(OSError):  # loading the tokenizer reports a missing file
+            content = b"".join(path.read_bytes() for path in tokenizer_files(config.tokenizer))
+        about["tokenizer"] = hashlib.sha256(content).hexdigest()
+    if source.revision():
+        about["revision"] = source.revision()
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
-
-
-def _tokenizer_digest(folder: Path) -> str:
-    try:
-        return hashlib.sha256(b"".join(path.read_bytes() for path in tokenizer_files(folder))).hexdigest()
-    except OSError:
-        return ""  # loading the tokenizer reports a missing file
-
-
-def _file_state(path: Path) -> tuple[str, int, int]:
-    try:
-        status = path.stat()
-    except OSError:
-        return str(path), -1, -1  # the source reports a missing file, in better words
-    return str(path), status.st_size, status.st_mtime_ns
 
 
 def _beside(config: PreparedDataConfig, preferred: Path) -> Path:

@@ -102,7 +102,11 @@ class FilesSourceConfig(SplitFilesConfig, SourceConfig, ABC):
                     yield line
                     continue
                 try:
-                    name = line.where if fields.id is None else _id_of(line.fields, fields.id)
+                    name = line.where
+                    if fields.id is not None:  # a text or a whole number
+                        value = line.fields.get(fields.id)
+                        is_number = isinstance(value, int) and not isinstance(value, bool)
+                        name = str(value) if is_number else text_of(line.fields, fields.id)
                     document, target, *second = self.texts_of(line.fields, fields)
                 except ValueError as error:
                     yield Reject(line.where, str(error))
@@ -166,12 +170,6 @@ class FilesSourceConfig(SplitFilesConfig, SourceConfig, ABC):
                     f"set data.source.{setting} to its name"
                 )
         return fields
-
-
-def _id_of(row: Mapping[str, object], field: str) -> str:
-    """Return the id of a row, a text or an integer; raise a ValueError for another one."""
-    value = row.get(field)
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_of(row, field)
 
 
 def _quoted(names: Iterable[str]) -> str:

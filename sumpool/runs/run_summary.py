@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -161,23 +162,16 @@ def evaluations(run: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def _scores(run: Path, validation: Mapping[str, Any]) -> tuple[dict[str, float], str]:
     """Return the scores of an evaluation, or else those of the validation of the best weights, and their origin."""
     for split, report in evaluations(run):
-        scores = _report_scores(report)
-        if scores:
-            return scores, split
+        with suppress(AttributeError, KeyError, TypeError):  # of a report of another form
+            factors = {"accuracy": 100, "bpc": 1}
+            if "rows" in report:
+                factors = dict.fromkeys(MEASURES, 100)
+                report = next((row["rouge"] for row in report["rows"] if row.get("slice") == "all"), {})
+            scores = {name: factor * report[name]["mean"] for name, factor in factors.items() if name in report}
+            if scores:
+                return scores, split
     scores = {name: validation[name] for name in MEASURES if name in validation}
     return scores, "training" if scores else ""
-
-
-def _report_scores(report: Mapping[str, Any]) -> dict[str, float]:
-    """Return the scores in the report of an evaluation, by name; none of a report of another form."""
-    try:
-        if "rows" in report:
-            rouge: Mapping[str, Any] = next((row["rouge"] for row in report["rows"] if row.get("slice") == "all"), {})
-            return {name: 100 * rouge[name]["mean"] for name in MEASURES if name in rouge}
-        factors = {"accuracy": 100, "bpc": 1}
-        return {name: factor * report[name]["mean"] for name, factor in factors.items() if name in report}
-    except (AttributeError, KeyError, TypeError):
-        return {}
 
 
 def _state(facts: Mapping[str, Any], train: Mapping[str, Any]) -> RunState:

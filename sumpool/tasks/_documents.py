@@ -54,30 +54,19 @@ class DocumentTask(Task[DocumentRecipe]):
         Raises:
             DataError: If documents of validation and test are in training too.
         """
+        from sumpool.data.report import documents_in_training
         from sumpool.runs.training_setup import training_warnings
 
-        if not recipe.train.allow_shared_texts:
-            _require_separate_texts(setup.prepared, self.load_report(setup.prepared))
+        evaluated: tuple[Split, ...] = () if recipe.train.allow_shared_texts else ("validation", "test")
+        for split in evaluated:
+            if self.load_report(setup.prepared).splits[split].in_training:
+                ids = documents_in_training(setup.prepared, split)
+                named = ", ".join(map(repr, ids[:_NAMED_DOCUMENTS])) + (", ..." if len(ids) > _NAMED_DOCUMENTS else "")
+                raise DataError(
+                    f"{setup.prepared / split} must hold texts that are not in training, got {len(ids):,} that are: "
+                    f"{named}; remove them from the source, or train all the same with train.allow_shared_texts=true"
+                )
         yield from training_warnings(recipe.train, setup.data)
-
-
-def _require_separate_texts(prepared: Path, report: "DataReport") -> None:
-    """Check that no text of validation or test is in training.
-
-    Raises:
-        DataError: If one is.
-    """
-    from sumpool.data.report import documents_in_training
-
-    evaluated: tuple[Split, ...] = ("validation", "test")
-    for split in evaluated:
-        if report.splits[split].in_training:
-            ids = documents_in_training(prepared, split)
-            named = ", ".join(map(repr, ids[:_NAMED_DOCUMENTS])) + (", ..." if len(ids) > _NAMED_DOCUMENTS else "")
-            raise DataError(
-                f"{prepared / split} must hold texts that are not in training, got {len(ids):,} that are: {named}; "
-                "remove them from the source, or train all the same with train.allow_shared_texts=true"
-            )
 
 
 def open_documents(recipe: Recipe, prepared: Path, tokenizer: "Tokenizer", ids: int) -> "TrainingData":

@@ -59,14 +59,14 @@ def _prepare(path: Path, rows: int) -> str:
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
         try:
-            read = ingest(read_rows(config, no_op), new, skip_bad_rows=skips, report=no_op, check=no_op)
+            documents, rejected = ingest(read_rows(config, no_op), new, skip_bad_rows=skips, report=no_op, check=no_op)
         except SumpoolError:
             if skips:
                 raise
             continue
-        assert read.kept + read.rejected == rows, f"{read} of {rows} rows"
-        rejected = (new / "rejects.jsonl").read_text().splitlines()
-        assert len(rejected) == read.rejected, "rejects.jsonl differs"
+        assert sum(documents.values()) + rejected == rows, f"{documents} and {rejected} of {rows} rows"
+        listed = (new / "rejects.jsonl").read_text().splitlines()
+        assert len(listed) == rejected, "rejects.jsonl differs"
     return "prepared"
 
 

@@ -202,7 +202,7 @@ def classify_texts(
                 prediction = Prediction(document.id, "", (), names, 0, 0, item, document.notes)
             else:
                 log_probs = next(rows)
-                sizes = _tokens_read(item, loaded), _tokens(item, loaded)
+                sizes = _tokens(item, loaded)
                 label = names[int(np.argmax(log_probs))]
                 prediction = Prediction(document.id, label, tuple(log_probs), names, *sizes, "", document.notes)
             done += 1
@@ -231,7 +231,7 @@ def _encode(document: Document, second: str, loaded: LoadedClassifier) -> Item |
 def classify_items(items: Sequence[Item], loaded: LoadedClassifier, check: Check) -> np.ndarray:
     """Return the log-probabilities (items, classes) of encoded documents; `check` is called between batches."""
     config, special_tokens = loaded.recipe, loaded.tokenizer.special_tokens
-    lengths = np.array([_tokens_read(item, loaded) for item in items], np.int64)
+    lengths = np.array([_tokens(item, loaded)[0] for item in items], np.int64)
     log_probs = np.zeros((len(items), len(loaded.labels)))
     precision = choose_precision(config.train.precision, loaded.device)
     order = np.argsort(lengths, kind="stable").tolist()
@@ -245,13 +245,10 @@ def classify_items(items: Sequence[Item], loaded: LoadedClassifier, check: Check
     return log_probs
 
 
-def _tokens_read(item: Item, loaded: LoadedClassifier) -> int:
-    parts, most = split_pair(item, loaded.tokenizer.special_tokens.pad), loaded.recipe.model.source_length
-    return sum(min(len(part.ids), most) for part in parts)
-
-
-def _tokens(item: Item, loaded: LoadedClassifier) -> int:
-    return sum(len(part.ids) for part in split_pair(item, loaded.tokenizer.special_tokens.pad))
+def _tokens(item: Item, loaded: LoadedClassifier) -> tuple[int, int]:
+    """Return how many tokens of an item are read, and how many it has."""
+    lengths = [len(part.ids) for part in split_pair(item, loaded.tokenizer.special_tokens.pad)]
+    return sum(min(length, loaded.recipe.model.source_length) for length in lengths), sum(lengths)
 
 
 def evaluate_classifier(
@@ -300,7 +297,8 @@ def evaluate_classifier(
                     assert item.target is not None, "a prepared document has a label"
                     labels.append(int(item.target[0]))
                     log_probs.append(row)
-                    truncated += _tokens_read(item, loaded) < _tokens(item, loaded)
+                    read, total = _tokens(item, loaded)
+                    truncated += read < total
                     label, predicted = (loaded.labels.names[number] for number in (labels[-1], int(row.argmax())))
                     entry = {"id": item.id, "label": label, "predicted": predicted}
                     nats = -round(float(row[labels[-1]]), 6)

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
+from typing import Any, ClassVar, Literal, Self, final
 
 import numpy as np
 from pydantic import model_validator
@@ -32,9 +32,6 @@ from sumpool.errors import DataError
 from sumpool.io.bounded import read_json
 from sumpool.text.tokenizer import Units
 from sumpool.text.units import UnitTokenizer
-
-if TYPE_CHECKING:
-    pass
 
 _PARQUET = ".parquet"
 _TABLES = (".csv", ".tsv")
@@ -97,7 +94,10 @@ class LabelledSourceConfig(FilesSourceConfig):
 
     def texts_of(self, row: Mapping[str, object], fields: Fields) -> tuple[str, ...]:
         """Return document, label and second document of a row."""
-        texts = units_of(row, fields.document), label_of(row, fields.summary)
+        label = row.get(fields.summary)
+        # Truth values are true and false.
+        name = str(label).lower() if isinstance(label, int) else " ".join(text_of(row, fields.summary).split())
+        texts = units_of(row, fields.document), name
         return (*texts, units_of(row, self.second)) if self.second else texts
 
 
@@ -111,18 +111,6 @@ def units_of(fields: Mapping[str, object], name: str) -> str:
     if isinstance(value, list) and value and all(type(unit) is int for unit in value):
         return " ".join(map(str, value))
     return text_of(fields, name)
-
-
-def label_of(fields: Mapping[str, object], name: str) -> str:
-    """Return the label in a field as a text in one line.
-
-    Raises:
-        ValueError: If the field is missing, empty or of another type; the message lacks the location.
-    """
-    value = fields.get(name)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int) else " ".join(text_of(fields, name).split())
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def test_a_run_folder_is_complete(run: Path) -> None:
     assert json.loads((run / "labels.json").read_text()) == {"labels": ["0", "1"]}
     card = (run / "README.md").read_text()
     assert f"sumpool classify --model {run} doc.txt" in card
-    assert "| classes | 2 |" in card
+    assert "| label 0 |" in card
     validations = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [line["accuracy"] for line in validations if line["kind"] == "validation"][-1] == 1.0
     assert not (run / "ranker.safetensors").exists()
