@@ -460,8 +460,8 @@ class Headings:
         if not mark or is_rule(row.text) or is_fenced(group):
             return 0
         level = len(mark[1])
-        texts = [row.text for row in group]
-        hashes = [len(text) - len(text.lstrip("#")) for text in texts[max(position - 1, 0) : position + 2]]
+        near = group[max(position - 1, 0) : position + 2]
+        hashes = [len(row.text) - len(row.text.lstrip("#")) for row in near]
         before = hashes[0] if position else level + 1
         after = hashes[-1] if position + 1 < len(group) else 0
         is_alone = level not in (before, after) and (level > 1 or before > 0)
