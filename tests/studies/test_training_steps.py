@@ -81,7 +81,7 @@ def test_the_pyramid_leaves_a_shorter_memory() -> None:
     documents = Documents.random(1, 64, 4, CONDITIONS)
     for name, size in (("vanilla", 64), ("blockwise", 64), ("pyramidion", 16)):
         encoder = Subject(depth_model(name, 64, 3, SMALL), CONDITIONS).model.encoder
-        memory = encoder(documents.ids, documents.mask, documents.sentences).memory
+        memory = encoder(documents.ids, documents.mask, documents.sentences).tokens
         assert memory.states.size(1) == size
 
 
