@@ -134,13 +134,8 @@ class Task(ABC, Generic[RecipeOf]):
         del recipe, setup, check
         return None
 
-    def lacks(self, run: Path, recipe: RecipeOf) -> str:
-        """Return what a run with a trained model lacks; empty if `finish` has nothing to do."""
-        del run, recipe
-        return ""
-
     def finish(self, run: Path, recipe: RecipeOf, prepared: Path, report: Report, check: Check) -> None:
-        """Complete a run with a trained model."""
+        """Complete a run with a trained model; nothing happens where it is complete."""
         del run, recipe, prepared, report, check
 
 

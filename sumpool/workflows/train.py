@@ -70,8 +70,7 @@ def _train(recipe: BaseRecipe, run: Path, processes: Processes, report: Report, 
     # 2. Open the run folder of this recipe and this data, and lock it.
     with opened(run, recipe, setup.prepared, processes, report) as finished:
         if finished:
-            left = task.lacks(run, recipe) or "nothing"
-            report(Progress("train", note=f"{run} is finished; {left} is left to do"))
+            report(Progress("train", note=f"{run} is finished"))
             if is_main:
                 task.finish(run, recipe, setup.prepared, report, check)
             return run

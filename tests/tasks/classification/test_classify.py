@@ -130,7 +130,7 @@ def test_a_resumed_run_is_finished(run: Path) -> None:
     recipe = load_recipe(run)
     reports: list[Progress] = []
     assert train(recipe, run, report=reports.append) == run
-    assert any("is finished; nothing is left to do" in report.note for report in reports)
+    assert any("is finished" in report.note for report in reports)
     assert "task: classification" in dump_recipe(recipe)
 
 
