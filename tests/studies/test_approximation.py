@@ -13,6 +13,7 @@ from sumpool.core.attention.v_mean import VMeanAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.data.batches import TrainingData
 from sumpool.data.shards import Item
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress
@@ -94,7 +95,8 @@ def loaded(monkeypatch: pytest.MonkeyPatch, *kinds: str) -> Any:  # noqa: ANN401
     config = ModelConfig.model_validate({**sizes, "decoder": {"layers": 1}, "encoder": encoder})
     random = np.random.default_rng(1)
     items = [Item(str(n), random.integers(9, 50, 40), np.arange(40) // 9, random.integers(9, 50, 7)) for n in range(3)]
-    monkeypatch.setattr(sparsity, "validation_shard", Mock(return_value=items))
+    data = TrainingData(items, items, 30, 8, 1)  # type: ignore[arg-type]
+    monkeypatch.setattr(sparsity, "validation_data", Mock(return_value=data))
     return SimpleNamespace(
         model=SummarizationModel(config, 50).eval(), recipe=SimpleNamespace(model=config), device=torch.device("cpu")
     )
