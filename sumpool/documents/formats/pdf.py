@@ -102,9 +102,10 @@ def _read_lines(document: Handle) -> tuple[list[PrintedLine], list[str]]:
     """Return the lines of all pages in reading order, and notes on what is not among them."""
     count = pdfium.FPDF_GetPageCount(document)
     pages = []
+    layers: dict[str, bool] = {}
     with open_form(document) as form:
         for number in range(1, count + 1):
-            height, runs = read_runs(document, number, form)
+            height, runs = read_runs(document, number, form, layers)
             pages.append(PageSegments(number, height, join_runs(runs)))
     pages, removed = remove_margins(pages)
     images = {page.number for page in pages if _is_image(document, page)}

@@ -1,6 +1,6 @@
 """Runs of text on the pages of a PDF file: what one text operator draws, with its position and font.
 
-Text that nobody sees is left out: by size, by render mode, and white text on white. Accents that
+Text that nobody sees is left out: by size, render mode, layers that are off, and white text on white. Accents that
 stand apart from their letters are put on them, and gaps between characters are spaces. PDFium draws fields of forms and
 typed notes into their pages (flattening). Weight, slant and kind of a font come from its descriptor and its name.
 """
@@ -46,6 +46,9 @@ _HIDDEN: Final = 2
 _INVISIBLE = (3, 7)  # render modes without and with clipping
 _TINY: Final = 2.0  # points
 _WHITE: Final = 250  # of 255
+_OPTIONAL_CONTENT: Final = "OC\0".encode("utf-16-le")  # name of a mark
+_MAX_NAME: Final = 256  # characters of the name of a layer
+_PICTURE: Final = 800  # pixels of the longer side of a page
 _MAX_OBJECTS: Final = 2000  # of a page that are searched for dark areas
 
 Box = tuple[float, float, float, float]
@@ -128,7 +131,7 @@ class Run(NamedTuple):
     spaced: bool = False
 
 
-def read_runs(document: Handle, number: int, form: Handle | None) -> tuple[float, list[Run]]:
+def read_runs(document: Handle, number: int, form: Handle | None, layers: dict[str, bool]) -> tuple[float, list[Run]]:
     """Return the height of a page and its runs that stand in its principal direction and are visible.
 
     The height in points is that of the page as its text stands; the runs are in the order in which they are drawn.
@@ -137,13 +140,14 @@ def read_runs(document: Handle, number: int, form: Handle | None) -> tuple[float
         document: Document of PDFium.
         number: Number of the page, from 1.
         form: Form of the document; None if it has none.
+        layers: Whether each layer of the document is on, as far as known; it grows.
     """
     page = _load_page(document, form, number - 1)
     if not page:
         return 0.0, []
     text_page = pdfium.FPDFText_LoadPage(page)
     try:
-        return _read_page(page, text_page) if text_page else (0.0, [])
+        return _read_page(page, text_page, layers) if text_page else (0.0, [])
     finally:
         pdfium.FPDFText_ClosePage(text_page)
         pdfium.FPDF_ClosePage(page)
@@ -178,13 +182,13 @@ def _load_page(document: Handle, form: Handle | None, number: int) -> Handle:
     return pdfium.FPDF_LoadPage(document, number)
 
 
-def _read_page(page: Handle, text_page: Handle) -> tuple[float, list[Run]]:
+def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tuple[float, list[Run]]:
     count = max(pdfium.FPDFText_CountChars(text_page), 0)
     buffer = (ctypes.c_uint16 * (count + 1))()  # units of UTF-16, one per character of PDFium
     if count and pdfium.FPDFText_GetText(text_page, 0, count, buffer) != count + 1:
         buffer[:count] = [pdfium.FPDFText_GetUnicode(text_page, index) & 0xFFFF for index in range(count)]
     text = _compose_accents(text_page, "".join(map(chr, buffer[:count])))
-    spans = list(_spans(text_page, text, _Background(page)))
+    spans = list(_spans(text_page, text, _Background(page, layers)))
     lengths = Counter[int]()
     for span in spans:
         lengths[span.direction] += span.end - span.start
@@ -242,15 +246,25 @@ def _box(text_page: Handle, index: int) -> tuple[float, float, float, float]:
 
 
 class _Background:
-    """Coloured areas and images of a page, read when the first white text asks for them."""
+    """Coloured areas and images of a page, read when the first white text asks for them, and its layers."""
 
-    def __init__(self, page: Handle) -> None:
+    def __init__(self, page: Handle, layers: dict[str, bool]) -> None:
         self._page = page
+        self._layers = layers
         self._boxes: list[Box] | None = None
 
     def shows(self, text_object: Handle, text_page: Handle, index: int, size: float) -> bool:
         """Return whether the text from a character on that an object draws, in a font size in points, can be seen."""
         if size < _TINY or pdfium.FPDFTextObj_GetTextRenderMode(text_object) in _INVISIBLE:
+            return False
+        layer = _layer(text_object)
+        if layer and layer not in self._layers:
+            # PDFium does not tell which layers are on: a picture of the page differs without an object of one.
+            whole = _render(self._page)
+            pdfium.FPDFPageObj_SetIsActive(text_object, False)
+            self._layers[layer] = _render(self._page) != whole
+            pdfium.FPDFPageObj_SetIsActive(text_object, True)
+        if layer and not self._layers[layer]:
             return False
         if not _is_pale(text_object):
             return True
@@ -303,6 +317,33 @@ def _spans(text_page: Handle, text: str, background: _Background) -> Iterator[_S
             visible = background.shows(text_object, text_page, start, size)
             yield _Span(start, end, fonts[pointer], size, _direction(matrix), visible)
         start = end
+
+
+def _layer(drawn: Handle) -> str:
+    """Return the name of the optional content to which an object belongs; empty if there is none."""
+    for index in range(pdfium.FPDFPageObj_CountMarks(drawn)):
+        mark = pdfium.FPDFPageObj_GetMark(drawn, index)
+        buffer, length = (ctypes.c_ushort * _MAX_NAME)(), ctypes.c_ulong()
+        size = ctypes.sizeof(buffer)
+        pdfium.FPDFPageObjMark_GetName(mark, buffer, size, length)
+        if bytes(buffer)[: length.value] != _OPTIONAL_CONTENT:
+            continue
+        if pdfium.FPDFPageObjMark_GetParamStringValue(mark, b"Name", buffer, size, length):
+            return bytes(buffer)[: length.value].decode("utf-16-le", "replace")
+    return ""
+
+
+def _render(page: Handle) -> bytes:
+    """Return a small picture of a page."""
+    width, height = pdfium.FPDF_GetPageWidthF(page), pdfium.FPDF_GetPageHeightF(page)
+    scale = _PICTURE / max(width, height, 1)
+    across, down = max(int(width * scale), 1), max(int(height * scale), 1)
+    bitmap = pdfium.FPDFBitmap_Create(across, down, 0)
+    pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, across, down, 0xFFFFFFFF)
+    pdfium.FPDF_RenderPageBitmap(bitmap, page, 0, 0, across, down, 0, 0)
+    content = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), pdfium.FPDFBitmap_GetStride(bitmap) * down)
+    pdfium.FPDFBitmap_Destroy(bitmap)
+    return content
 
 
 def _is_pale(drawn: Handle) -> bool:

@@ -39,6 +39,7 @@ def pdf(
     title: str = "",
     catalog: str = "",
     count: int | None = None,
+    layers: Sequence[str] = (),
 ) -> bytes:
     """Write a PDF file.
 
@@ -47,7 +48,14 @@ def pdf(
         title: Title in the information dictionary.
         catalog: Further entries of the catalog.
         count: Number of pages that the page tree claims.
+        layers: Names of optional content, L0, L1 ... in the content streams; those in capitals are on.
     """
+    first = 4 + 2 * len(pages)
+    properties = " ".join(f"/L{number} {first + number} 0 R" for number in range(len(layers)))
+    if layers:
+        hidden = " ".join(f"{first + number} 0 R" for number, name in enumerate(layers) if not name.isupper())
+        groups = " ".join(f"{first + number} 0 R" for number in range(len(layers)))
+        catalog += f" /OCProperties << /OCGs [{groups}] /D << /OFF [{hidden}] >> >>"
     fonts = " ".join(
         f"/{name} << /Type /Font /Subtype /Type1 /BaseFont /{font} /Encoding /WinAnsiEncoding >>"
         for name, font in FONTS.items()
@@ -62,9 +70,10 @@ def pdf(
         stream = page if isinstance(page, bytes) else page.encode("cp1252")
         objects.append(
             f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents {5 + 2 * number} 0 R "
-            f"/Resources << /Font << {fonts} >> >> >>".encode()
+            f"/Resources << /Font << {fonts} >> /Properties << {properties} >> >> >>".encode()
         )
         objects.append(b"<< /Length %d >>\nstream\n%b\nendstream" % (len(stream), stream))
+    objects += [f"<< /Type /OCG /Name ({name}) >>".encode() for name in layers]
     return assemble(objects, "/Info 3 0 R")
 
 

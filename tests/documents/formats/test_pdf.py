@@ -416,6 +416,11 @@ def test_cover_of_a_portfolio_is_refused(cover: str) -> None:
     assert len(texts(pdf([column(cover), column(FIRST * 20)], catalog=names))) > 1
 
 
+def test_layers_that_are_off_are_no_text() -> None:
+    page = column(FIRST) + "/OC /L0 BDC " + column(SECOND, y=500) + "EMC /OC /L1 BDC " + column(FILLED, y=300) + "EMC\n"
+    assert texts(pdf([page, page], layers=["notes", "PLAN"])) == [FIRST, FILLED] * 2
+
+
 def test_text_in_a_margin_beside_an_abstract_is_read_apart() -> None:
     abstract = wrap(f"{FIRST} {SECOND}", 78)
     margin = ["Article history:", "Received 3 May 2019", "Accepted 9 June 2019", "Keywords:", "boats", "harbours"]
