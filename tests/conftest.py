@@ -167,6 +167,7 @@ def small_probes() -> Iterator[None]:
         patch.setattr("sumpool.training.hardware.gc", Mock())
         patch.setattr("sumpool.training.hardware._reset_high_water", lambda: None)
         patch.setattr("sumpool.bench.measures.SIDE", {"cpu": 8, "cuda": 8})
+        patch.setattr("sumpool.bench.measures.BUFFER", {"cpu": 1024, "cuda": 1024})
         yield
 
 

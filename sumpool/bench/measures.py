@@ -24,20 +24,26 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 from torch.utils.flop_counter import FlopCounterMode
 
 from sumpool.bench.workload import Documents
+from sumpool.core.model.encoder import Memory
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import Precision, quantize
 from sumpool.core.pooling._base import Pooled
 from sumpool.progress import Check, Progress, Report, no_op
+from sumpool.special_tokens import BOS
 
 Work = Callable[[], object]
 """One repetition of what is measured; the result is discarded."""
 Name = TypeVar("Name", bound=Hashable)
 
+READ, COPY = "memory read", "memory copied"
 SIDE = {"cpu": 2048, "cuda": 8192}
 """Rows and columns of the matrices; larger ones are no faster."""
+BUFFER = {"cpu": 2**28, "cuda": 2**30}
+"""Bytes of the buffer, larger than caches."""
 ALL = "Global"
 """torch's name for everything that was counted."""
 Operations = Counter[str]
@@ -52,6 +58,8 @@ _CPU_ATTENTION: Mapping[object, Callable[..., int]] = {
         lambda _, query, key, *__, **___: 5 * 2 * query.numel() * key[-2]
     ),
 }
+_LOOKUPS = {torch.ops.aten.embedding, torch.ops.aten.index_select, torch.ops.aten.index, torch.ops.aten.gather}
+"""Operators that read no more than they return."""
 
 
 @dataclass(frozen=True)
@@ -174,14 +182,14 @@ def growth_exponent(lengths: Sequence[int], costs: Sequence[float]) -> float | N
 
 
 class Probe(NamedTuple):
-    """Work whose speed only the machine decides, and its operations."""
+    """Work whose speed only the machine decides, and its operations or bytes; a copy reads and writes each byte."""
 
     work: Work
     amount: int
 
 
 def probes(device: torch.device, precisions: Sequence[Precision]) -> dict[str, Probe]:
-    """Prepare the probes of a device: a large matrix product in each of the precisions."""
+    """Prepare the probes of a device, buffers included, with a matrix product for each of the precisions."""
     side = SIDE[device.type]
     machine: dict[str, Probe] = {}
     for precision in precisions:
@@ -194,6 +202,10 @@ def probes(device: torch.device, precisions: Sequence[Precision]) -> dict[str, P
             left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
             work = partial(torch.mm, left, right, out=torch.empty_like(left))
         machine[f"{precision} products"] = Probe(work, 2 * side**3)
+    buffer = torch.ones(BUFFER[device.type] // 4, device=device)
+    copied = torch.ones_like(buffer)
+    machine[READ] = Probe(buffer.sum, 4 * buffer.numel())
+    machine[COPY] = Probe(partial(copied.copy_, buffer), 2 * 4 * buffer.numel())
     return machine
 
 
@@ -255,9 +267,26 @@ _ZEROS: Mapping[object, Callable[..., object]] = {
 }
 
 
-def profile_model(model: SummarizationModel, document: Documents) -> tuple[int, tuple[int, ...]]:
-    """Return operations of the encoder for one document (batch of 1), and the output length of each of its layers."""
+@dataclass(frozen=True)
+class ModelProfile:
+    """Costs of a model for one document: operations and output lengths of the encoder, and numbers that a step reads.
+
+    Those are weights, the vocabulary's included, and cached numbers: keys and values, and keys of a pointer.
+    """
+
+    operations: int
+    output_lengths: tuple[int, ...]
+    weights: int
+    cached: int
+
+
+def profile_model(model: SummarizationModel, document: Documents, beams: int) -> ModelProfile:
+    """Profile the encoder on one document (batch of 1), and the first step of a search."""
+    memories: list[Memory] = []
     pooled: dict[str, int] = {}
+
+    def read() -> None:
+        memories.append(model.encode(document.ids, document.mask, document.sentences))
 
     def note(number: str, _pooler: nn.Module, _given: object, output: Pooled) -> None:
         pooled[number] = output.tokens.mask.size(1)
@@ -266,11 +295,63 @@ def profile_model(model: SummarizationModel, document: Documents) -> tuple[int, 
     model.eval()
     hooks = [layer.register_forward_hook(partial(note, number)) for number, layer in model.encoder.poolers.items()]
     with torch.inference_mode(), SkipMatmul():
-        operations = count(lambda: model.encode(document.ids, document.mask, document.sentences))
+        operations = count(read)
+        state = model.start(memories[0], beams)
+        with _Reads() as reads:
+            model.step(torch.full((beams,), BOS, device=document.ids.device), state)
     for hook in hooks:
         hook.remove()
     model.train(training)
     lengths = [document.ids.size(1)]
     for number in range(len(model.encoder.layers)):
         lengths.append(pooled.get(str(number), lengths[-1]))
-    return operations, tuple(lengths[1:])
+    storages = {_storage(weights) for weights in model.parameters()}
+    numbers = reads.numbers()
+    of_weights = sum(read for storage, read in numbers.items() if storage in storages)
+    return ModelProfile(operations, tuple(lengths[1:]), of_weights, sum(numbers.values()) - of_weights)
+
+
+class _Reads(TorchDispatchMode):
+    """Mode that notes which numbers are read of tensors made outside; what is read twice counts once."""
+
+    def __init__(self) -> None:
+        TorchDispatchMode.__init__(self)  # mypy takes super().__init__ for a function without types
+        self._read: dict[int, dict[int, int]] = {}
+        self._made: dict[int, Tensor] = {}
+        self._sizes: dict[int, int] = {}
+
+    def numbers(self) -> dict[int, int]:
+        """Numbers read of each storage; its parts, such as keys and values, add up to at most all of it."""
+        return {storage: min(sum(parts.values()), self._sizes[storage]) for storage, parts in self._read.items()}
+
+    def __torch_dispatch__(
+        self,
+        func: Any,  # noqa: ANN401 - an operator of torch, which has no public type
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> object:
+        """Note the inputs of an operator, and compute it."""
+        del types
+        output = func(*args, **(kwargs or {}))
+        given = [tensor for tensor in _tensors(args) if tensor.is_floating_point()]
+        storages = {_storage(tensor) for tensor in given}
+        made = [tensor for tensor in _tensors(output) if _storage(tensor) not in storages]
+        for tensor in given if made else ():  # a view reads nothing
+            if _storage(tensor) not in self._made:
+                lookup = func.overloadpacket in _LOOKUPS
+                numbers = sum(result.numel() for result in made) if lookup else tensor.numel()
+                parts = self._read.setdefault(_storage(tensor), {})
+                parts[tensor.data_ptr()] = max(parts.get(tensor.data_ptr(), 0), numbers)
+                self._sizes[_storage(tensor)] = tensor.untyped_storage().nbytes() // tensor.element_size()
+        self._made |= {_storage(tensor): tensor for tensor in made}  # held, so that no address is used again
+        return output
+
+
+def _tensors(tree: object) -> list[Tensor]:
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
+
+
+def _storage(tensor: Tensor) -> int:
+    """Address of the storage, shared by all views of it."""
+    return tensor.untyped_storage().data_ptr()

@@ -1,7 +1,7 @@
 """`sumpool bench`: a model, its baselines and its peers at increasing document lengths, within a time budget.
 
-Time and memory at the next length are predicted from the lengths before it. Utilization is a share of what the machine
-can do.
+Time and memory at the next length are predicted from the lengths before it. Tables show shares of what the machine can
+do.
 """
 
 import math
@@ -17,6 +17,8 @@ import torch
 
 from sumpool.bench.config import BenchConfig, BenchSettings, Workload, load_settings, split_overrides
 from sumpool.bench.measures import (
+    COPY,
+    READ,
     Timing,
     Work,
     clock,
@@ -39,6 +41,7 @@ from sumpool.bench.results import (
     where,
 )
 from sumpool.bench.workload import (
+    SIZES,
     WORKLOADS,
     Conditions,
     Contender,
@@ -295,9 +298,11 @@ class LengthSweep:
         document = Documents.random(1, length, 1, self.conditions)
         for name in dict.fromkeys(name for _, name in fitting):
             if isinstance(subject := self.contenders[name], Subject):
-                of_document, output_lengths = profile_model(subject.model, document)
-                profiles[name] = {"output_lengths": output_lengths}
-                operations[name] = self.settings.batch * of_document
+                profile = profile_model(subject.model, document, self.settings.beams)
+                cached = (2 if subject.precision == "bf16" else 4) * self.settings.batch * profile.cached
+                step_bytes = SIZES[subject.precision] * profile.weights + cached  # that a decoding step must read
+                profiles[name] = {"output_lengths": profile.output_lengths, "step_bytes": step_bytes}
+                operations[name] = self.settings.batch * profile.operations
         for cell in self.costs:
             row, (workload, model) = tried[cell], cell
             counted = {"operations": operations[model]} if workload == "encode" and operations.get(model) else {}
@@ -427,7 +432,8 @@ def model_result(
     for rate in unique(machine, "rate"):  # medians over all lengths
         measured = where(machine, {"rate": rate})
         timing = Timing(tuple(seconds for row in measured if row.timing for seconds in row.timing.seconds))
-        speed_of_rate = f"{significant(measured[0]['amount'] / timing.median / 1e9)} Gop/s"
+        unit = "Gop/s" if rate.endswith("products") else "GB/s"
+        speed_of_rate = f"{significant(measured[0]['amount'] / timing.median / 1e9)} {unit}"
         of_machine.append(Row({"rate": rate, "speed": speed_of_rate}, timing))
     tables = [make_table("machine_speed", of_machine)] if machine else []
     longest = {row["model"]: row for row in sorted(rows, key=lambda row: row["length"]) if row["output_lengths"]}
@@ -437,16 +443,16 @@ def model_result(
         measured = where(rows, {"workload": workload})
         if measured:
             tables.append(_workload_table(title.format(generate=generate, beams=beams), measured))
-    steps = [*step_rows(rows, generate)]
+    steps = [*step_rows(rows, machine, generate)]
     if steps:
         tables.append(make_table("steps", _compared(steps), {"batch": steps[0]["batch"]}, notes=_noise(steps)))
     return Result({"models": rows, "machine_speed": machine}, tables, facts or {})
 
 
-def _speed(machine: Sequence[Row], length: int, rate: str) -> float | None:
-    """Operations of a rate per second while a length was measured; None if it was not."""
-    rows = where(machine, {"length": length, "rate": rate})
-    return rows[0]["amount"] / rows[0]["median"] if rows else None
+def _speed(machine: Sequence[Row], length: int, *rates: str) -> float | None:
+    """Highest of some rates, per second, while a length was measured; None if none of them was measured."""
+    speeds = (row["amount"] / row["median"] for row in where(machine, {"length": length}) if row["rate"] in rates)
+    return max(speeds, default=None)
 
 
 def _workload_table(title: str, rows: Sequence[Row]) -> Table:
@@ -503,13 +509,14 @@ def _noise(rows: Sequence[Row]) -> list[str]:
     return [_NOISY] if any(row["spread"] > NOISY for row in rows) else []
 
 
-def step_rows(rows: Sequence[Row], tokens: int) -> Iterator[Row]:
+def step_rows(rows: Sequence[Row], machine: Sequence[Row], tokens: int) -> Iterator[Row]:
     """Decoding steps: what generation takes more than encoding, per token, where both were measured."""
     encoded = {(row["model"], row["length"]): row for row in where(rows, {"workload": "encode"})}
     for row in where(rows, {"workload": "generate"}):
         encoding = encoded.get((row["model"], row["length"]))
         if not encoding or not row.timing or not encoding.timing or row["median"] <= encoding["median"]:
             continue
-        values = {name: row[name] for name in ("model", "length", "batch")}
-        values["median"] = (row["median"] - encoding["median"]) / tokens
-        yield Row({**values, "spread": max(row["spread"], encoding["spread"])})
+        seconds = (row["median"] - encoding["median"]) / tokens
+        values = {name: row[name] for name in ("model", "length", "batch", "step_bytes")}
+        values["bandwidth"] = quotient(quotient(row["step_bytes"], seconds), _speed(machine, row["length"], READ, COPY))
+        yield Row({**values, "median": seconds, "spread": max(row["spread"], encoding["spread"])})

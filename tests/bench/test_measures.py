@@ -21,6 +21,7 @@ from sumpool.bench.measures import (
 )
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.kv_cache import padded_keys
 
 CPU = torch.device("cpu")
 
@@ -94,8 +95,9 @@ def test_no_growth_to_tell() -> None:
 @pytest.mark.usefixtures("small_probes")
 def test_probes_of_the_machine() -> None:
     found = probes(CPU, ["fp32", "bf16", "int8", "fp32"])
-    assert list(found) == ["fp32 products", "bf16 products", "int8 products"]
+    assert list(found) == ["fp32 products", "bf16 products", "int8 products", "memory read", "memory copied"]
     assert found["fp32 products"].amount == 2 * 8**3
+    assert (found["memory read"].amount, found["memory copied"].amount) == (1024, 2048)
     for probe in found.values():
         probe.work()
 
@@ -196,19 +198,37 @@ def subject(output: dict[str, Any]) -> Subject:
     )
 
 
-def test_output_lengths_are_those_behind_each_layer() -> None:
-    _, lengths = profile_model(subject({"kind": "tied"}).model, Documents.random(1, LENGTH, 1, CONDITIONS))
-    assert lengths == (LENGTH, KEEP, KEEP)
+def numbers(module: nn.Module) -> int:
+    return sum(weights.numel() for weights in module.parameters())
+
+
+def test_what_a_step_reads() -> None:
+    for beams in (1, 3):
+        model = subject({"kind": "tied"}).model
+        found = profile_model(model, Documents.random(1, LENGTH, 1, CONDITIONS), beams)
+        projections = [part for name, part in model.decoder.named_modules() if name.endswith("key_value")]
+        layers = numbers(model.decoder.layers) - sum(map(numbers, projections))
+        assert found.weights == layers + numbers(model.decoder.norm) + model.embedding.weight.numel()
+        slots = beams if beams == 1 else padded_keys(beams)  # that a step reads, empty ones included
+        hiding = LAYERS * KEEP + beams * slots  # padding from all, slots from those that do not descend from them
+        assert found.cached == LAYERS * 2 * KEEP * DIM + hiding  # keys and values, whatever the beams
+        assert found.output_lengths == (LENGTH, KEEP, KEEP)
+
+
+def test_a_head_that_copies_reads_its_keys() -> None:
+    model = subject({"kind": "pointer", "key": 6, "preceding": 4}).model
+    found = profile_model(model, Documents.random(1, LENGTH, 1, CONDITIONS), 1)
+    assert found.cached == LAYERS * (2 * DIM + 1) * KEEP + 1 + LENGTH * (6 + 2 * 4 + 1)  # and the bias of each key
 
 
 def test_operations_are_those_of_reading() -> None:
     ours = subject({"kind": "tied"})
     documents = Documents.random(1, LENGTH, 1, CONDITIONS)
-    assert profile_model(ours.model, documents)[0] == count(lambda: ours.encode(documents))
+    assert profile_model(ours.model, documents, 1).operations == count(lambda: ours.encode(documents))
 
 
 def test_a_model_is_left_as_it_was() -> None:
     model = subject({"kind": "tied"}).model.train()
-    profile_model(model, Documents.random(1, LENGTH, 1, CONDITIONS))
+    profile_model(model, Documents.random(1, LENGTH, 1, CONDITIONS), 1)
     assert model.training
     assert not any(layer._forward_pre_hooks for layer in model.encoder.layers)

@@ -46,7 +46,7 @@ def speed(rate: str, length: int, amount: int, *seconds: float) -> Row:
 
 
 OURS: dict[str, Any] = {"precision": "fp32", "weights": 2 * MEBI}
-MODEL = {**OURS, "memory": 3 * MEBI, "operations": 25 * 10**9, "output_lengths": (1024, 64)}
+MODEL = {**OURS, "memory": 3 * MEBI, "operations": 25 * 10**9, "output_lengths": (1024, 64), "step_bytes": 3 * MEBI}
 ROWS = (
     row("encode", "model", 1024, 0.5, 0.5, 0.6, **MODEL),
     row("encode", "blockwise", 1024, 1.0, 1.2, **OURS, memory=6 * MEBI, output_lengths=(1024,) * 2),
@@ -57,11 +57,12 @@ ROWS = (
     row("encode", "others", 2048, note="out of memory"),
     row("encode", "some", 1024, note="a repetition would take about 3 s"),
     row("encode", "some", 2048, 1.0, 1.0),
-    row("generate", "model", 1024, 2.0, **OURS),
+    row("generate", "model", 1024, 2.0, **OURS, step_bytes=3 * MEBI),
 )
 MACHINE = (
     speed("fp32 products", 1024, 10**9, 0.01, 0.01),
     speed("fp32 products", 2048, 10**9, 0.02),
+    speed("memory read", 1024, 10**9, 0.1),
 )
 RESULT = model_result(ROWS, MACHINE, generate=64, beams=2)
 REPORT = BenchReport(
@@ -90,7 +91,7 @@ def test_machine_stands_first() -> None:
 
 def test_speed_of_the_machine_is_the_median_of_all_turns() -> None:
     cells = table("speed of the machine").cells()
-    assert cells == [("fp32 products", "100 Gop/s", "2.00?")]
+    assert cells == [("fp32 products", "100 Gop/s", "2.00?"), ("memory read", "10.0 GB/s", "1.00")]
 
 
 def test_models_and_their_output_lengths() -> None:
@@ -122,6 +123,11 @@ def test_workloads() -> None:
     assert generate.title == "encoding and generating 64 tokens with 2 beams, batch 4"
     assert generate.notes == ["single repetitions; x model: time over that of the model"]
     assert "utilization" not in generate.headings()
+
+
+def test_decoding_steps() -> None:
+    cells = table("one decoding step").cells()
+    assert cells == [("1,024", "model", "23.4", "1.20", "3", "1 %", "1.00")]
 
 
 def test_json_keeps_every_repetition() -> None:
@@ -157,14 +163,14 @@ def test_no_utilization_without_a_speed() -> None:
 
 
 def test_a_step_is_generation_less_encoding() -> None:
-    (step,) = step_rows([ENCODE, GENERATE], tokens=2)
+    (step,) = step_rows([ENCODE, GENERATE], [], tokens=2)
     assert step["median"] == (5.0 - 2.0) / 2
     assert step["spread"] == 1.5
 
 
 def test_no_step_where_one_is_missing_or_noise() -> None:
     for rows in ([GENERATE], [ENCODE], [ENCODE, row("generate", "model", 16, 2.0)]):
-        assert list(step_rows(rows, tokens=1)) == []
+        assert list(step_rows(rows, [], tokens=1)) == []
 
 
 CPU = torch.device("cpu")
@@ -377,7 +383,7 @@ def test_counted_operations_are_those_of_the_hand_formula(rows: Sequence[Row]) -
 
 def test_the_machine_takes_part_at_every_length(found: Result) -> None:
     assert {(row["rate"], row["length"]) for row in found.rows["machine_speed"]} == {
-        ("fp32 products", length) for length in (16, 32, 64)
+        (rate, length) for rate in ("fp32 products", "memory read", "memory copied") for length in (16, 32, 64)
     }
     assert {len(row.timing.seconds) for row in found.rows["machine_speed"] if row.timing} == {2}
 

@@ -55,7 +55,7 @@ def test_all_problems_are_listed_with_suggestions(tmp_path: Path) -> None:
         load_any_recipe(path, ["evaluate.windwo=3"])
     assert str(error.value).split("\n")[1:] == [
         "  - data.source.kind must be 'plain', 'cc100' or 'wiki40b', got 'plane'",
-        "  - data.vocabluary is not a setting of data (did you mean vocabulary?)",
+        "  - data.vocabluary is not a setting of data (did you mean vocabulary_size?)",
         "  - train.batch_tokens must be at least 1, got 0",
         "  - train.stepps is not a setting of train (did you mean steps?)",
         "  - evaluate.windwo is not a setting of evaluate (did you mean window?)",
