@@ -12,6 +12,8 @@ from email import message_from_bytes, policy
 from email.errors import HeaderParseError, MessageError
 from email.header import Header, decode_header
 from email.message import Message
+from email.parser import BytesHeaderParser
+from email.utils import parsedate_to_datetime
 from typing import Final
 
 from sumpool.documents.decoding import decode_declared
@@ -474,14 +476,46 @@ def _written_blocks(blocks: Iterable[TextBlock]) -> Iterator[TextBlock]:
 
 
 _START: Final = re.compile(rb"(?:\A|(?<=\n\n)|(?<=\r\n\r\n))From [^\r\n]*\r?\n(?=[!-9;-~]{1,76}:)")
+_MESSAGE_ID: Final = re.compile(r"<[^<>\s]{1,998}>")
+_LINKS: Final = ("Message-ID", "References", "In-Reply-To")
+_MAX_HEADER: Final = 2**16
+"""Bytes of the header of a mail that are looked at."""
 
 
 def split_mailbox(content: bytes) -> list[tuple[int, bytes]]:
-    """Return the mails of a mailbox (mbox), with their numbers in it from 1; none of one mail."""
+    """Return the mails of a mailbox (mbox), with their numbers in it from 1; none of one mail.
+
+    The threads are in the order of their first mails, and each by time. A thread is made of the mails that name each
+    other in `References` and `In-Reply-To`.
+    """
     starts = list(_START.finditer(content))
     if len(starts) < 2 or starts[0].start() > 0:
         return []
     ends = [start.start() for start in starts[1:]] + [len(content)]
-    return [
-        (number, content[start.end() : end]) for number, (start, end) in enumerate(zip(starts, ends, strict=True), 1)
-    ]
+    mails = [content[start.end() : end] for start, end in zip(starts, ends, strict=True)]
+    headers = [BytesHeaderParser(policy=policy.compat32).parsebytes(mail[:_MAX_HEADER]) for mail in mails]
+    roots: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while (above := roots.setdefault(name, name)) != name:
+            roots[name] = roots.setdefault(above, above)
+            name = above
+        return name
+
+    threads: list[str] = []
+    times: list[float] = []
+    for number, header in enumerate(headers):
+        values = [str(value) for field in _LINKS for value in header.get_all(field, [])]
+        linked = [*(name for value in values for name in _MESSAGE_ID.findall(value)), f"{number}"]
+        for name in linked:
+            roots[root(name)] = root(linked[0])
+        threads.append(linked[0])
+        try:
+            times.append(parsedate_to_datetime(str(header.get("Date", ""))).timestamp())
+        except (ValueError, TypeError, IndexError, OverflowError, MessageError):
+            times.append(0.0)  # so that the mail keeps its place
+    first: dict[str, int] = {}
+    for number, thread in enumerate(threads):
+        first.setdefault(root(thread), number)
+    order = sorted(range(len(mails)), key=lambda index: (first[root(threads[index])], times[index], index))
+    return [(index + 1, mails[index]) for index in order]

@@ -307,10 +307,11 @@ def test_a_subject_that_is_not_ascii_is_read() -> None:
     assert parsed.title == "Br\u00fccke"
 
 
-def mail_of(number: int) -> str:
+def mail_of(number: int, answers: int | None = None, day: int | None = None, field: str = "In-Reply-To") -> str:
+    link = f"{field}: <{answers}@x>\n" if answers is not None else ""
     return (
-        f"From ada@example.org Mon Mar  2 10:00:00 2026\nFrom: Ada <ada@example.org>\n"
-        f"Date: Mon, 2 Mar 2026 10:00:00 +0000\nSubject: Mail {number}\n\n"
+        f"From ada@example.org Mon Mar  2 10:00:00 2026\nFrom: Ada <ada@example.org>\nMessage-ID: <{number}@x>\n"
+        f"Date: Mon, {day or number} Mar 2026 10:00:00 +0000\n{link}Subject: Mail {number}\n\n"
         f"This is the text of mail number {number}.\n\n>From the quay it looked small.\n\n"
     )
 
@@ -319,15 +320,23 @@ def read_box(content: str) -> list[Document]:
     return list(parse_documents("box", "", lambda: content.encode(), DEFAULT_OPTIONS))
 
 
+@pytest.mark.parametrize("field", ["In-Reply-To", "References"])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_every_mail_is_a_document(end: str) -> None:
-    documents = read_box((mail_of(1) + mail_of(2) + mail_of(3)).replace("\n", end))
-    assert [document.id for document in documents] == ["box:1", "box:2", "box:3"]
-    for number, document in enumerate(documents, 1):
-        assert document.title == f"Mail {number}"
+def test_every_mail_is_a_document_and_threads_stand_together(field: str, end: str) -> None:
+    box = mail_of(1) + mail_of(2) + mail_of(4, 1, field=field) + mail_of(3, 1, field=field) + mail_of(5, 2, field=field)
+    documents = read_box(box.replace("\n", end))
+    assert [document.id for document in documents] == ["box:1", "box:4", "box:3", "box:2", "box:5"]
+    assert [document.title for document in documents] == [f"Mail {number}" for number in (1, 3, 4, 2, 5)]
+    for document, number in zip(documents, (1, 3, 4, 2, 5), strict=True):
         first, second = (block.text for block in document.blocks)
         assert first == f"This is the text of mail number {number}."
         assert second == "From the quay it looked small."
+
+
+def test_answer_before_its_question_and_dates_that_cannot_be_read() -> None:
+    box = mail_of(2, 1) + mail_of(1).replace("Date: Mon", "Date: Xyz, 99") + mail_of(7)
+    assert [number for number, _ in split_mailbox(box.encode())] == [2, 1, 3]
+    assert [document.title for document in read_box(box)][2] == "Mail 7"
 
 
 def test_one_mail_is_no_mailbox() -> None:
@@ -354,5 +363,6 @@ def test_number_of_documents_is_not_known_before(tmp_path: Path) -> None:
 
 
 def test_long_mailboxes_are_split_in_linear_time() -> None:
-    assert len(split_mailbox(mail_of(1).encode() * 3_000)) == 3_000
+    box = "".join(mail_of(number % 28 + 1, None, 1).replace("@x>", f".{number}@x>") for number in range(3_000))
+    assert len(split_mailbox(box.encode())) == 3_000
     assert split_mailbox(b"From a\n" * 100_000) == []
