@@ -16,7 +16,7 @@ from sumpool.ranking.content_selection import ContentSelectionConfig
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.ranker import RankingConfig
 from sumpool.settings import Settings
-from sumpool.training.config import TrainConfig
+from sumpool.training.config import LAYER_LOSSES, TrainConfig
 
 if TYPE_CHECKING:
     from sumpool.data.prepare import DocumentEncoder
@@ -146,6 +146,8 @@ class Recipe(BaseRecipe):
     @model_validator(mode="after")
     def _weights_name_losses(self) -> Self:
         losses = self.model.encoder_losses | (self.model.decoder_losses if self.has_decoder else frozenset())
+        if self.train.teacher:
+            losses |= frozenset(LAYER_LOSSES)
         unknown = sorted(self.train.loss_weights.keys() - losses)
         if unknown:
             raise ValueError(

@@ -14,6 +14,9 @@ SELECTION_DOCUMENTS = 100
 MIN_SELECTION_DOCUMENTS = 50
 """Documents below which the choice by ROUGE is mostly noise: the standard error of a mean is then about 2 points."""
 
+LAYER_LOSSES = ("hidden_states", "attention_maps")
+"""Losses that compare the layers of an encoder with those of a teacher."""
+
 
 class ScheduleConfig(Settings):
     """Learning-rate schedule after the linear warm-up."""
@@ -65,7 +68,8 @@ class TrainConfig(Settings):
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """Fraction of the target probability spread uniformly over the vocabulary."""
     loss_weights: dict[str, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(default_factory=dict)
-    """Weights of auxiliary losses by name; losses that are not listed have weight 0."""
+    """Weights of auxiliary losses by name; losses that are not listed have weight 0. With a teacher,
+    `hidden_states` and `attention_maps` compare the encoder with that of the teacher layer by layer (TinyBERT)."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """Precision of training: bf16 uses autocast with fp32 weights; auto is bf16 on hardware with fast bf16, else
     fp32."""

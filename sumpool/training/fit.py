@@ -24,7 +24,7 @@ from sumpool.training.hardware import autocast, choose_device, choose_precision,
 from sumpool.training.journal import JOURNAL, Journal, UpdateLog
 from sumpool.training.processes import Processes, current_processes
 from sumpool.training.update import Updater, count_target_tokens, enough_memory, schedule_factor
-from sumpool.training.weights import export
+from sumpool.training.weights import IMITATION, export
 
 STANDARD_ERROR = "_standard_error"
 """Suffix of the name of a metric's standard error."""
@@ -85,6 +85,8 @@ def fit(
             with finishing():
                 loop.save()
             raise
+    if hasattr(model, IMITATION):
+        delattr(model, IMITATION)
     return loop.state
 
 

@@ -22,7 +22,7 @@ from sumpool.training.hardware import autocast, choose_precision
 from sumpool.training.weights import set_weights, weights_of
 
 if TYPE_CHECKING:
-    from sumpool.training.distillation import Teacher
+    from sumpool.training.distillation import Teacher, Trace
 
 
 @dataclass(frozen=True)
@@ -81,11 +81,17 @@ class Objective(nn.Module):
         assert batch.target is not None
         with autocast(batch.ids.device, self._precision):
             documents = (batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases)
-            scores, losses, metrics = self.model(*documents, self._config.label_smoothing, lengths=batch.lengths)
+            tracing: AbstractContextManager[Trace] = nullcontext({})
+            if self._teacher:
+                tracing = self._teacher.trace(self.model)
+            with tracing as learnt:
+                scores, losses, metrics = self.model(*documents, self._config.label_smoothing, lengths=batch.lengths)
             fraction = len(batch.documents) / size.documents
             objective, imitation = scores.nll, dict[str, Tensor]()
             if self._teacher:
-                imitation["distillation"] = self._teacher.divergence(scores, batch)
+                with self._teacher.trace(self._teacher.model) as taught:
+                    imitation["distillation"] = self._teacher.divergence(scores, batch)
+                losses |= self._teacher.layer_losses(self.model, learnt, taught, batch.mask.flatten(0, -2))
                 objective = self._teacher.combine(objective, imitation["distillation"])
             auxiliary_loss = sum(weight * losses[name] for name, weight in self._config.loss_weights.items())
             loss = objective / size.target_tokens + auxiliary_loss * fraction
@@ -162,6 +168,8 @@ class Updater:
         self.precision = choose_precision(config.precision, device)
         self._nonfinite = torch.zeros((), device=device)
         freeze(model, config.trainable)
+        if teacher:
+            teacher.prepare(model)
         self._objective = Objective(model, config, self.precision, teacher)
         self._distribute()
         self.optimizer = build_optimizer(model, config)

@@ -16,6 +16,8 @@ from sumpool.io.bounded import check_tensor_header, open_regular
 from sumpool.io.manifest import MODEL, FileDigest, Manifest
 
 Model = TypeVar("Model", bound=nn.Module)
+IMITATION = "imitation"
+"""Module that a training by layers of a teacher adds to a model, which is trained but not exported."""
 
 
 def weights_of(model: nn.Module) -> dict[str, Tensor]:
@@ -66,6 +68,7 @@ def export(run: Path, model: nn.Module | Mapping[str, Tensor], facts: Mapping[st
 
     path = run / MODEL
     weights = weights_of(model) if isinstance(model, nn.Module) else model
+    weights = {name: weight for name, weight in weights.items() if not name.startswith(f"{IMITATION}.")}
     with disk_errors(path):
         save_tensors(weights, temporary_path(path))
         replace_listed_file(path, facts)

@@ -18,6 +18,7 @@ from sumpool.runs.training_report import TrainingReport
 from sumpool.runs.training_setup import DryRun, TrainingSetup, measure_update, set_up_training
 from sumpool.text.tokenizer import same_tokenizer
 from sumpool.training.checkpoint import CHECKPOINTS, Checkpoints
+from sumpool.training.config import LAYER_LOSSES
 from sumpool.training.fit import fit
 from sumpool.training.hardware import choose_device
 from sumpool.training.processes import Processes, join_processes
@@ -142,5 +143,6 @@ def data_with_teacher(recipe: BaseRecipe, setup: TrainingSetup, run: Path | None
         least, most = getattr(recipe.model, name), getattr(loaded.recipe.model, name)
         if least > most:
             raise RecipeError(f"model.{name} must be at most that of train.teacher, {most}, got {least}")
-    teacher = Teacher(loaded.model, config.distillation_temperature, config.distillation_weight)
+    losses = tuple(name for name in LAYER_LOSSES if name in config.loss_weights)
+    teacher = Teacher(loaded.model, config.distillation_temperature, config.distillation_weight, losses)
     return replace(setup.data, teacher=teacher)

@@ -1,12 +1,19 @@
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from sumpool.core.model.config import ModelConfig
+from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
+from sumpool.core.attention.efficient import EfficientAttentionConfig
+from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
+from sumpool.core.model.encoder import EncoderLayer
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.output import Distribution, PointerOutputConfig, TiedOutputConfig
 from sumpool.data.batches import Batch
-from sumpool.training.config import TrainConfig
+from sumpool.errors import RecipeError
+from sumpool.training.config import LAYER_LOSSES, TrainConfig
 from sumpool.training.distillation import Teacher, token_divergence
 from sumpool.training.update import Updater
 from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, new_model
@@ -140,13 +147,17 @@ def test_the_loss_mixes_references_and_teacher() -> None:
         torch.testing.assert_close(gradient, 0.75 * alone[name] + 0.25 * only[name], atol=1e-10, rtol=1e-8)
 
 
-def test_batches_and_their_halves_have_the_same_gradient() -> None:
-    teacher = Teacher(teacher_model().double(), 2.0)
+@pytest.mark.parametrize("losses", [(), LAYER_LOSSES])
+def test_batches_and_their_halves_have_the_same_gradient(losses: tuple[str, ...]) -> None:
+    teacher = Teacher(teacher_model().double(), 2.0, losses=losses)
+    config = CONFIG.model_copy(update={"loss_weights": dict.fromkeys(losses, 1.0)})
     batch = batch_of(*range(8))
     first, second = batch_of(*range(4)), batch_of(*range(4, 8))
-    together, one = updated(teacher, CONFIG, [batch])
-    apart, two = updated(teacher, CONFIG, [first, second])
-    assert one["distillation"] == pytest.approx(two["distillation"])
+    together, one = updated(teacher, config, [batch])
+    apart, two = updated(teacher, config, [first, second])
+    assert {name: one[name] for name in ("distillation", *losses)} == pytest.approx(
+        {name: two[name] for name in ("distillation", *losses)}
+    )
     for name, gradient in together.items():
         torch.testing.assert_close(apart[name], gradient, rtol=1e-8, atol=1e-11)
 
@@ -162,3 +173,96 @@ def test_the_teacher_stays_as_it_is_and_draws_nothing() -> None:
     state = torch.get_rng_state()
     model(batch.ids, batch.mask, batch.sentences, batch.target)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+BLOCK = 8
+
+
+def blockwise_model(layers: int, **changes: object) -> SummarizationModel:
+    torch.manual_seed(6 + layers)
+    encoder = (EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=BLOCK)),) * layers
+    config = MODEL.model_copy(update={"encoder": encoder, "dropout": 0.0, **changes})
+    return SummarizationModel(config, VOCABULARY).double()
+
+
+def layers_of(model: SummarizationModel, batch: Batch) -> tuple[list[Tensor], list[list[Tensor]]]:
+    """Hidden states of a document, embedding first, and the scores of each block of each layer."""
+    states = model.encoder.embed(batch.ids, batch.mask, torch.arange(batch.ids.size(1))[None])[0]
+    hidden, maps = [states], []
+    for layer in model.encoder.layers:
+        assert isinstance(layer, EncoderLayer)
+        blocks, mixed = [], []
+        for block in layer.attention_residual.norm(states).split(BLOCK):
+            query, key, value = (part.unflatten(1, (2, -1)) for part in layer.attention.project(block).chunk(3, 1))
+            blocks.append(torch.einsum("qhd,khd->hqk", query, key) / query.size(2) ** 0.5)
+            mixed.append(torch.einsum("hqk,khd->qhd", blocks[-1].softmax(2), value).flatten(1))
+        maps.append(blocks)
+        states = states + layer.attention.out(torch.cat(mixed))
+        states = states + layer.feed_forward(layer.feed_forward_residual.norm(states))
+        hidden.append(states)
+    return hidden, maps
+
+
+def test_layers_are_compared_as_in_tinybert() -> None:
+    student, model = blockwise_model(2), blockwise_model(4, dim=32)
+    teacher = Teacher(model.eval().requires_grad_(False), weight=0.0, losses=LAYER_LOSSES)
+    config = CONFIG.model_copy(
+        update={"clip": 0.0, "label_smoothing": 0.0, "loss_weights": {"hidden_states": 0.5, "attention_maps": 2.0}}
+    )
+    updater = Updater(student, config, CPU, teacher)
+    mapping = student.get_parameter("imitation.weight")
+    with torch.no_grad():
+        mapping.normal_()
+    hidden_loss = attention_loss = torch.zeros((), dtype=torch.float64)
+    for index in range(4):
+        document = batch_of(index)
+        (own, own_maps), (other, other_maps) = layers_of(student, document), layers_of(model, document)
+        for layer in range(3):
+            hidden_loss = hidden_loss + F.mse_loss(own[layer] @ mapping.T, other[2 * layer]) / 4
+        for layer in range(2):
+            blocks = zip(own_maps[layer], other_maps[2 * layer + 1], strict=True)
+            errors = [(learnt - taught).square().mean((0, 2)) for learnt, taught in blocks]
+            attention_loss = attention_loss + torch.cat(errors).mean() / 4
+    (0.5 * hidden_loss + 2.0 * attention_loss).backward()
+    expected = {name: p.grad.clone() for name, p in student.named_parameters() if p.grad is not None}
+    plain, _ = updated_by(Updater(student, CONFIG.model_copy(update={"clip": 0.0, "label_smoothing": 0.0}), CPU))
+    actual, metrics = updated_by(updater)
+    assert metrics["hidden_states"] == pytest.approx(float(hidden_loss.detach()), rel=1e-12)
+    assert metrics["attention_maps"] == pytest.approx(float(attention_loss.detach()), rel=1e-12)
+    for name, gradient in actual.items():
+        own_gradient = gradient - plain[name] if name in plain else gradient
+        torch.testing.assert_close(own_gradient, expected.get(name, torch.zeros_like(gradient)), atol=1e-11, rtol=0)
+    assert actual["imitation.weight"].abs().max() > 0
+
+
+def updated_by(updater: Updater) -> tuple[dict[str, Tensor], dict[str, float]]:
+    metrics = updater.update([batch_of(0, 1, 2, 3)], rate=0.0).read()
+    return {name: p.grad for name, p in updater.model.named_parameters() if p.grad is not None}, metrics
+
+
+def test_layers_are_compared_with_activation_checkpointing_too() -> None:
+    teacher = Teacher(blockwise_model(4, dim=32).eval().requires_grad_(False), losses=LAYER_LOSSES)
+    config = CONFIG.model_copy(update={"loss_weights": dict.fromkeys(LAYER_LOSSES, 1.0)})
+    results = []
+    for checkpointed in (False, True):
+        model = blockwise_model(2)
+        model.checkpoint_activations(checkpointed)
+        results.append(updated_by(Updater(model, config, CPU, teacher)))
+    (plain, metrics), (twice, same) = results
+    assert same == metrics
+    for name, gradient in plain.items():
+        assert torch.equal(twice[name], gradient), name
+
+
+def test_layers_of_other_shapes_cannot_be_compared() -> None:
+    teacher = Teacher(blockwise_model(2, dim=32), losses=("hidden_states",))
+    pooled = blockwise_model(2, encoder=MODEL.encoder * 2)
+    with pytest.raises(RecipeError, match="must not name hidden_states: layer 2 has other poolings, heads or blocks"):
+        updated_by(Updater(pooled, CONFIG, CPU, teacher))
+    with pytest.raises(RecipeError, match="must not name attention_maps: layer 1 has other poolings, heads or blocks"):
+        updated_by(Updater(blockwise_model(1, heads=4), CONFIG, CPU, replace(teacher, losses=("attention_maps",))))
+    encoder = (EncoderLayerConfig(attention=EfficientAttentionConfig()),)
+    with pytest.raises(RecipeError, match="must not name attention_maps for a EfficientAttention: vanilla"):
+        updated_by(
+            Updater(blockwise_model(1, encoder=encoder), CONFIG, CPU, replace(teacher, losses=("attention_maps",)))
+        )

@@ -14,6 +14,8 @@ from tests.conftest import BARE, relist
 from tests.tasks.classification.test_classify import write_recipe
 from tests.training.toy import trace
 
+LAYERS = ("train.loss_weights={hidden_states: 1, attention_maps: 0.5}",)
+
 
 def recipe_of(folder: Path, *changes: str, teacher: Path | None = None) -> Recipe:
     """The recipe of `trained` with a teacher, by default the run of `trained`."""
@@ -29,8 +31,9 @@ def journal(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
-def test_a_run_with_a_teacher_resumes_exactly(trained: Path, tmp_path: Path) -> None:
-    recipe = recipe_of(trained)
+@pytest.mark.parametrize("changes", [(), LAYERS])
+def test_a_run_with_a_teacher_resumes_exactly(trained: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
+    recipe = recipe_of(trained, *changes)
     calls = 0
 
     def check() -> None:
