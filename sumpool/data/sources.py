@@ -1,6 +1,6 @@
 """Sources of documents with summaries: files of rows, folders of texts, published datasets, and the RFC series.
 
-Files of rows, `jsonl`, `csv` and `parquet`, have a document with its summary in each row, in named fields:
+Files of rows, `jsonl`, `csv`, `parquet` and `datasets`, have a document with its summary in each row, in named fields:
 the keys of a JSON object, or the columns of a table. All rows are in the file `path`, or each split has its file.
 """
 
@@ -9,6 +9,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, islice
@@ -42,7 +43,7 @@ from sumpool.documents.rows import (
     unpacked_bytes,
 )
 from sumpool.errors import DataError, RecipeError, first_line
-from sumpool.io.bounded import open_regular, parse_json, read_regular
+from sumpool.io.bounded import open_regular, parse_json, read_json, read_regular
 from sumpool.text.sentences import SentenceSplitter
 
 
@@ -336,6 +337,18 @@ _BUFFER_BYTES = 2**20
 """Read-ahead per column; without a buffer, pyarrow reads whole row groups."""
 
 
+def _require_pyarrow(kind: str) -> type[Exception]:
+    """Check that pyarrow is installed, and return the class of its errors."""
+    try:
+        from pyarrow import ArrowException
+    except ImportError as error:
+        raise RecipeError(
+            f"data.source of kind {kind} must have pyarrow, which is not installed: pip install 'sumpool[parquet]'"
+        ) from error
+    exception: type[Exception] = ArrowException
+    return exception
+
+
 def open_parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow is untyped
     """Open a Parquet file.
 
@@ -343,18 +356,15 @@ def open_parquet(path: Path) -> Any:  # noqa: ANN401 - pyarrow is untyped
         DataError: If the file is damaged or not Parquet.
         RecipeError: If pyarrow is not installed.
     """
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise RecipeError(
-            "data.source of kind parquet must have pyarrow, which is not installed: pip install 'sumpool[parquet]'"
-        ) from error
+    errors = _require_pyarrow("parquet")
+    from pyarrow import parquet
+
     try:
         with open_regular(path) as opened:
             size = os.fstat(opened.fileno()).st_size
         file = parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True)
         check_ratio(unpacked_bytes(file.metadata), size)
-    except (OSError, ArrowException) as error:
+    except (OSError, errors) as error:
         raise DataError(f"{path} must be a Parquet file, got: {first_line(error)}; get the file again") from error
     except ValueError as error:
         raise DataError(f"{path} {error}") from error
@@ -368,27 +378,135 @@ def read_parquet(path: Path, names: Sequence[str]) -> Iterator[Line | Reject]:
         DataError: If the file is damaged.
         RecipeError: If pyarrow is not installed.
     """
+    errors = _require_pyarrow("parquet")
     file, number = open_parquet(path), 0
-    from pyarrow import ArrowException
-
     try:
         batches = file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names)), use_threads=False)
-        for batch in batches:
-            columns = [batch.column(name) for name in names]
-            for row in range(batch.num_rows):
-                number += 1
-                try:
-                    values = (column[row].as_py() for column in columns)
-                    yield Line(f"{path}:{number}", dict(zip(names, values, strict=True)))
-                except UnicodeDecodeError as error:
-                    problem = f"got byte 0x{error.object[error.start]:02x} at position {error.start}"
-                    yield Reject(f"{path}:{number}", f"must be UTF-8, {problem}; convert it")
-    except (OSError, ArrowException) as error:
+        for row in _read_batches(batches, names, str(path)):
+            number += 1
+            yield row
+    except (OSError, errors) as error:
         raise DataError(
             f"{path} must be complete, got: {first_line(error)} after row {number}; get the file again"
         ) from error
     finally:
         file.close()
+
+
+def _read_batches(batches: Iterable[Any], names: Sequence[str], where: str, start: int = 1) -> Iterator[Line | Reject]:
+    """Read the columns `names` of record batches row by row; rows are numbered from `start`."""
+    number = start
+    for batch in batches:
+        columns = [batch.column(name) for name in names]
+        for row in range(batch.num_rows):
+            try:
+                values = (column[row].as_py() for column in columns)
+                yield Line(f"{where}:{number}", dict(zip(names, values, strict=True)))
+            except UnicodeDecodeError as error:
+                problem = f"got byte 0x{error.object[error.start]:02x} at position {error.start}"
+                yield Reject(f"{where}:{number}", f"must be UTF-8, {problem}; convert it")
+            number += 1
+
+
+@final
+class DatasetsSourceConfig(FieldsSourceConfig):
+    """Folders of Hugging Face datasets saved by `save_to_disk`, for all splits or per split.
+
+    They require pyarrow (extra `parquet`), not the library `datasets`.
+    `path` is the folder of a dataset, or that of a `DatasetDict`, whose parts named train, validation and test are the
+    splits. A dictionary with a single part is split by a hash of the id, like a dataset.
+    """
+
+    kind: Literal["datasets"] = "datasets"
+
+    def paths(self) -> Iterator[tuple[Path, Split | None]]:
+        """List the folders of the datasets with their splits.
+
+        Raises:
+            DataError: If a folder holds no dataset, or a dictionary has parts that are no splits.
+        """
+        for folder, split in super().paths():
+            path = folder / DICTIONARY
+            if not path.is_file():
+                yield folder, split
+                continue
+            parts = read_json(path, DataError, _AGAIN).get("splits")
+            if not isinstance(parts, list) or not all(isinstance(part, str) and _is_file_name(part) for part in parts):
+                raise DataError(f"{path} must have a list of names as 'splits', got {parts!r}; {_AGAIN}")
+            if len(parts) == 1:
+                yield folder / parts[0], split
+            elif split or not parts or set(parts).difference(SPLITS):
+                raise DataError(
+                    f"{folder} must have parts named {', '.join(SPLITS)}, got {_quoted(parts) or 'none'}; "
+                    "set data.source.train, validation and test to their folders"
+                )
+            else:
+                yield from ((folder / name, name) for name in SPLITS if name in parts)
+
+    def fields_of(self, path: Path) -> Fields:
+        """Return the column names of a dataset, guessing those that are not set."""
+        _require_pyarrow(self.kind)
+        for file in _arrow_files(path):
+            with ExitStack() as stack:
+                return self.guess_columns(_open_arrow(file, stack).schema.names, path)
+        return self.guess((), path)
+
+    def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
+        """Read the columns of the given fields row by row; the location of a row is its number in the dataset."""
+        errors = _require_pyarrow(self.kind)
+        names = [name for name in (fields.document, fields.summary, fields.id) if name]
+        number = 0
+        for file in _arrow_files(path):
+            with ExitStack() as stack:
+                try:
+                    for row in _read_batches(_open_arrow(file, stack), names, str(path), number + 1):
+                        number += 1
+                        yield row
+                except (OSError, errors) as error:
+                    raise DataError(
+                        f"{file} must be complete, got: {first_line(error)} after row {number}; {_AGAIN}"
+                    ) from error
+
+
+DICTIONARY, STATE = "dataset_dict.json", "state.json"
+"""Files that identify the folder of a `DatasetDict` and that of a dataset."""
+_AGAIN = "get the file again"
+_END = b"\xff\xff\xff\xff\0\0\0\0"
+"""Last bytes of a complete Arrow stream."""
+
+
+def is_dataset(folder: Path) -> bool:
+    """Return whether a folder was written by `save_to_disk`."""
+    return any((folder / name).is_file() for name in (DICTIONARY, STATE))
+
+
+def _arrow_files(folder: Path) -> list[Path]:
+    state = folder / STATE
+    if not state.is_file():
+        raise DataError(f"{folder} must be a dataset saved by save_to_disk, got no {STATE} in it; check data.source")
+    content = read_json(state, DataError, _AGAIN)
+    names = [str(entry.get("filename", "..")) for entry in content.get("_data_files") or () if isinstance(entry, dict)]
+    if content.get("_indices_data_files") or not all(map(_is_file_name, names)):
+        raise DataError(f"{state} must list files of its folder, without indices; save the dataset again")
+    return [folder / name for name in names]
+
+
+def _open_arrow(path: Path, stack: ExitStack) -> Any:  # noqa: ANN401 - pyarrow is untyped
+    """Open a file of record batches, mapped into memory, and close it at the end of the stack."""
+    errors = _require_pyarrow("datasets")
+    from pyarrow import ipc, memory_map
+
+    try:
+        file = stack.enter_context(memory_map(str(path)))
+        if file.size() < len(_END) or file.read_at(len(_END), file.size() - len(_END)) != _END:
+            raise DataError(f"{path} must be a complete Arrow stream, got one without an end; {_AGAIN}")
+        return stack.enter_context(ipc.open_stream(file))
+    except (OSError, errors) as error:
+        raise DataError(f"{path} must be an Arrow stream, got: {first_line(error)}; {_AGAIN}") from error
+
+
+def _is_file_name(name: str) -> bool:
+    return Path(name).name == name != ".."
 
 
 @final

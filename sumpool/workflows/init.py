@@ -13,10 +13,12 @@ from sumpool.data.config import SPLITS, Example, SourceConfig, Split
 from sumpool.data.report import leak_warning
 from sumpool.data.sources import (
     CsvSourceConfig,
+    DatasetsSourceConfig,
     FieldsSourceConfig,
     FolderSourceConfig,
     JsonlSourceConfig,
     ParquetSourceConfig,
+    is_dataset,
 )
 from sumpool.documents.files import uncompressed_suffix
 from sumpool.errors import DataError, RecipeError
@@ -108,19 +110,20 @@ def init(
         for share in SHARES:
             shares = {"validation_share": share, "test_share": share}
             source: SourceConfig
-            if data.is_dir():
+            if data.is_dir() and not is_dataset(data):
                 if fields:
                     option = next(iter(fields))
                     raise RecipeError(f"--{option} must come with a file of rows, got {data}, a folder of texts")
                 source = FolderSourceConfig(path=data, **shares)
             else:
-                kind = _KINDS.get(uncompressed_suffix(data), JsonlSourceConfig)
+                suffix = uncompressed_suffix(data)
+                kind = DatasetsSourceConfig if data.is_dir() else _KINDS.get(suffix, JsonlSourceConfig)
                 rows: FieldsSourceConfig = kind(path=data, **shares, **(fields or {}))
                 guessed = rows.fields_of(next(iter(rows.paths()))[0])
                 names = {name: getattr(guessed, name) for name in ("document", "summary", "id")}
                 source = rows.model_copy(update=names)
             measured = _measure(source, report, check)
-            if min(measured.splits.values()) >= ENOUGH:
+            if min(measured.splits.values()) >= ENOUGH or _has_splits(source):
                 break
     empty = [split for split in SPLITS if not measured.splits[split]]
     if empty:
@@ -138,6 +141,11 @@ def init(
     for note in (beginning, *leak_warning(measured.leak)):
         report(Progress("init", note=note))
     return out
+
+
+def _has_splits(source: SourceConfig) -> bool:
+    """Return whether the documents are split already, so that shares have no effect."""
+    return isinstance(source, DatasetsSourceConfig) and any(split for _, split in source.paths())
 
 
 def _measure(source: SourceConfig, report: Report, check: Check) -> _Measured:
@@ -168,7 +176,7 @@ def _head(out: Path, name: str, path: Path, source: SourceConfig, measured: _Mea
     }
     lines = ["  source:"]
     for setting, value in source.model_dump(exclude_none=True).items():
-        if setting == "quotes":
+        if setting == "quotes" or (setting in ("validation_share", "test_share") and _has_splits(source)):
             continue
         line = "    " + write({setting: str(value) if isinstance(value, Path) else value}).strip()
         lines.append(f"{line:<27} # {comments[setting]}" if setting in comments else line)

@@ -18,6 +18,7 @@ from typing import Final
 
 from sumpool.data.sources import (
     CsvSourceConfig,
+    DatasetsSourceConfig,
     FolderSourceConfig,
     JsonlSourceConfig,
     ParquetSourceConfig,
@@ -64,6 +65,8 @@ _SOURCES: tuple[tuple[str, Callable[[Path], object]], ...] = (
     ("rows.parquet", lambda path: list(ParquetSourceConfig(path=path).rows())),
     ("series.tar.xz", lambda path: list(RfcSourceConfig(path=path).rows())),
     ("data/a.txt", lambda path: list(FolderSourceConfig(path=path.parent).rows())),
+    ("set/state.json", lambda path: list(DatasetsSourceConfig(path=path.parent).rows())),
+    ("set/dataset_dict.json", lambda path: list(DatasetsSourceConfig(path=path.parent).rows())),
     ("recipe.yaml", load_recipe),
 )
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from sumpool.cli.app import app
 from sumpool.data.sources import (
     CsvSourceConfig,
+    DatasetsSourceConfig,
     FolderSourceConfig,
     JsonlSourceConfig,
     ParquetSourceConfig,
@@ -18,6 +19,7 @@ from sumpool.io.manifest import SHIPPED
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows.init import init
 from tests.conftest import BARE
+from tests.data.sources.test_datasets import save, save_dict
 
 WORDS = ("protocol", "server", "client", "packet", "header", "network", "address", "message", "link", "router")
 
@@ -159,6 +161,17 @@ def test_tables_of_spreadsheets_are_recognised() -> None:
         assert isinstance(source, CsvSourceConfig)
         assert (source.document, source.id) == ("article", "url")
     assert "quotes" not in Path("a.yaml").read_text()
+
+
+def test_datasets_are_recognised_by_their_files(tmp_path: Path) -> None:
+    lines: list[dict[str, object]] = [dict(line) for line in rows(60)]
+    source = load_recipe(init(save(tmp_path / "plain", lines))).data.source
+    assert isinstance(source, DatasetsSourceConfig)
+    assert source.document == "article"
+    save_dict(tmp_path / "parts", train=lines[:50], validation=lines[50:55], test=lines[55:])
+    text = init(tmp_path / "parts").read_text()
+    assert "kind: datasets" in text
+    assert "share" not in text
 
 
 def test_a_signal_leaves_no_recipe() -> None:

@@ -12,6 +12,7 @@ from sumpool.data.prepared_folder import fingerprint
 from sumpool.errors import DataError
 from sumpool.settings import kinds
 from sumpool.tasks.classification.labels import LabelledDataConfig
+from tests.data.sources.test_datasets import save
 
 """Contract of every source: rows in a fixed order, fingerprint of the files, errors that name the path, a page."""
 
@@ -64,6 +65,7 @@ def write_labelled(path: Path) -> Path:
 WRITERS: dict[str, Callable[[Path], Path]] = {
     "arxiv": write_cohan,
     "csv": lambda path: write_delimited(path, ","),
+    "datasets": lambda path: save(path, ROWS[:40], ROWS[40:]),
     "folder": write_folder,
     "jsonl": write_jsonl,
     "labelled": write_labelled,
@@ -101,7 +103,7 @@ def test_rows_are_read_twice_alike_and_none_is_lost(kind: str, tmp_path: Path) -
     assert texts == {(row["id"], row["document"], row["summary"]) for row in ROWS}
 
 
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("kind", ["csv", "datasets", "jsonl", "parquet"])
 def test_fields_with_usual_names_are_noted(kind: str, tmp_path: Path) -> None:
     (note,) = config(kind, WRITERS[kind](tmp_path / "data")).notes()
     assert note.endswith(": read 'document' as document, 'summary' as summary and 'id' as id")
