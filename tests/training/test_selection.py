@@ -81,8 +81,7 @@ def evaluate(model: SummarizationModel, batch: Batch) -> tuple[float, float, flo
         query = split_heads(module.get_submodule("query")(queries), 4)
         words = (query @ key.transpose(2, 3) / key.size(3) ** 0.5).softmax(-1)
         ideal = words.unflatten(-1, (SENTENCES, WORDS)).sum(-1).mean(1).topk(2).indices
-        cached = {name.removeprefix("selection."): kept for name, kept in precomputed.items() if "selection." in name}
-        log_weights = module.get_submodule("selection")(queries, query, cached)
+        log_weights = module.get_submodule("selection")(queries, query, precomputed)
         selected = log_weights.exp().mean(1).topk(2).indices
         agreements.append((ideal[..., None] == selected[..., None, :]).any(-1).float().mean())
 
