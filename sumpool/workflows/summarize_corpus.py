@@ -339,7 +339,8 @@ class Summarizer:
 
 def _row(fields: Fields, summary: Summary, job: CorpusJob) -> Row:
     """Return a row with the columns of its summary, which depend on model, settings and document alone."""
-    columns = {name: getattr(summary, name) for name in ("summary", "mode", "tokens_read", "tokens_total", "reason")}
+    columns = {"summary": summary.text, "mode": summary.mode, "tokens_read": summary.tokens_read}
+    columns |= {"tokens_total": summary.tokens_total, "reason": summary.reason}
     if job.evidence:
         columns["evidence"] = [entry.entry() for entry in summary.evidence or ()]
     return Row(Document(summary.id, ""), fields, columns)  # the text is not needed any more

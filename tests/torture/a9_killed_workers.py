@@ -59,7 +59,7 @@ def measure(count: int, folder: Path) -> Measured:
     expected = list(summarize(read_all([str(corpus)]), run, overrides=_OVERRIDES))
     once = [row["n"] for row in written] == list(range(len(rows)))
     same = sum(
-        all(row[name] == getattr(summary, name) for name in _COLUMNS)
+        all(row[name] == getattr(summary, "text" if name == "summary" else name) for name in _COLUMNS)
         for row, summary in zip(written, expected, strict=False)
     )
     text = f"{same:,} of {len(rows):,} rows equal and once; kills: {killed} of workers, {commands - 1} of the command"
