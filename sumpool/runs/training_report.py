@@ -1,19 +1,23 @@
-"""Report of a training run, renewed at every validation: sample summaries and curves.
+"""Report of a training run, renewed at every validation: sample summaries, alarms about those that repeat, curves.
 
 Curves are drawn as PNG and SVG by matplotlib, and written for TensorBoard; both libraries are optional.
 """
 
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 
+from sumpool.data.config import Example
 from sumpool.evaluation.rouge import TITLES
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.progress import Progress, Report
+from sumpool.text.fragments import overlap, repetition
+from sumpool.text.language import split_words
 from sumpool.training.config import TrainConfig
 from sumpool.training.journal import JOURNAL, SAMPLES, Journal
 from sumpool.training.processes import current_processes
@@ -23,6 +27,14 @@ if TYPE_CHECKING:
 
 _SAMPLES = 2
 _SHOWN_CHARACTERS = 300
+MAX_REPETITION = 0.2
+"""Fraction of repeated trigrams above which a summary is degenerate; 1 % in those of a trained model."""
+MAX_COPIED = 0.9
+"""Fraction of the words that one passage of the document may make up, unless it does so in the reference."""
+MIN_WORDS = 10
+"""Words of a summary below which a copied passage tells nothing."""
+_ALARM_SHARE = 0.5
+"""Fraction of the summaries that raises an alarm."""
 CURVES = ("curves.png", "curves.svg")
 _COLOURS = {"train": "#56b4e9", "nats": "#0072b2", "rouge1": "#e69f00", "rouge2": "#009e73", "rougeLsum": "#cc79a7"}
 """Distinguishable for colour-blind readers too (Okabe and Ito)."""
@@ -31,9 +43,82 @@ _POINTS = 400
 TENSORBOARD = "tensorboard"
 
 
-Generator = Callable[[], tuple[Mapping[str, float], Sequence[tuple[str, str]]]]
+@dataclass(frozen=True)
+class GeneratedSummary:
+    """A summary that was generated during training.
+
+    Attributes:
+        id: Id of the document.
+        summary: The summary.
+        repeated: Fraction of trigrams that occurred earlier in the summary.
+        copied: Fraction of the words in the longest passage that the document contains too.
+        novel_bigrams: Fraction of bigrams that the document lacks.
+        reference_copied: The fraction `copied` of the reference summary.
+    """
+
+    id: str
+    summary: str
+    repeated: float
+    copied: float
+    novel_bigrams: float
+    reference_copied: float
+
+    @property
+    def faults(self) -> list[str]:
+        """Faults of the summary, as clauses about several of them."""
+        if not self.summary.strip():
+            return ["are empty"]
+        faults = []
+        if self.repeated > MAX_REPETITION:
+            faults.append(f"repeat themselves: more than {MAX_REPETITION:.0%} of their trigrams occur twice")
+        is_long = len(split_words(self.summary)) >= MIN_WORDS
+        if is_long and self.copied > MAX_COPIED >= self.reference_copied:
+            faults.append("are one passage of the document, copied whole, unlike the references")
+        return faults
+
+    def to_record(self) -> dict[str, str | float]:
+        """Return the record of the summary in a log of samples."""
+        return {
+            "id": self.id,
+            "summary": self.summary,
+            "repeated": round(self.repeated, 4),
+            "copied": round(self.copied, 4),
+            "novel_bigrams": round(self.novel_bigrams, 4),
+        }
+
+
+def examine(example: Example, summary: str) -> GeneratedSummary:
+    """Compare a generated summary with its document."""
+    document, generated, reference = map(split_words, (example.document, summary, example.summary))
+    shared = overlap(document, generated)
+    return GeneratedSummary(
+        id=example.id,
+        summary=summary,
+        repeated=repetition(summary),
+        copied=_longest(shared.runs),
+        novel_bigrams=shared.novel_ngrams(2),
+        reference_copied=_longest(overlap(document, reference).runs),
+    )
+
+
+Generator = Callable[[], tuple[Mapping[str, float], Sequence[GeneratedSummary]]]
 """Generates summaries of validation documents, always of the same ones, and returns their mean scores, from 0 to 100,
-with ids and summaries in the order of the documents."""
+with the summaries in the order of the documents."""
+
+
+def alarms(summaries: Sequence[GeneratedSummary]) -> Iterator[str]:
+    """Warn of every fault that half of the summaries have."""
+    counts: dict[str, int] = {}
+    for summary in summaries:
+        for fault in summary.faults:
+            counts[fault] = counts.get(fault, 0) + 1
+    for fault, count in counts.items():
+        if count >= _ALARM_SHARE * len(summaries):
+            yield f"warning: {count} of {len(summaries)} generated summaries {fault}"
+
+
+def _longest(runs: Sequence[int]) -> float:
+    return max(runs, default=0) / max(len(runs), 1)
 
 
 @final
@@ -47,13 +132,13 @@ class TrainingReport:
             run: Run folder.
             config: Settings of training.
             generator: Generates and scores summaries at every validation; None if there are none.
-            report: Receives samples as notes.
+            report: Receives samples and alarms as notes.
         """
         self._run = run
         self._generator = generator
         self._report = report
         self._samples = Journal(run / SAMPLES)
-        self._summaries: Sequence[tuple[str, str]] = ()
+        self._summaries: Sequence[GeneratedSummary] = ()
         self._is_first = True
         self._tensorboard = None
         if "tensorboard" in config.log and current_processes().is_main:
@@ -67,7 +152,7 @@ class TrainingReport:
         return scores
 
     def record(self, step: int) -> None:
-        """Append the samples of a validation, and draw the curves.
+        """Append the samples of a validation, raise alarms and draw the curves.
 
         Raises:
             ResourceError: If the disk is full or fails.
@@ -75,11 +160,13 @@ class TrainingReport:
         if self._generator:
             if self._is_first:
                 self._samples.rewind(step)  # a killed process may have appended those of this step and of later ones
-            for name, summary in self._summaries[:_SAMPLES]:
-                self._samples.append("sample", step, {"id": name, "summary": summary})
-                text = " ".join(summary.split())
+            for summary in self._summaries[:_SAMPLES]:
+                self._samples.append("sample", step, summary.to_record())
+                text = " ".join(summary.summary.split())
                 shown = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
-                self._report(Progress("train", note=f"sample {name}: {shown or '(empty)'}"))
+                self._report(Progress("train", note=f"sample {summary.id}: {shown or '(empty)'}"))
+            for alarm in alarms(self._summaries):
+                self._report(Progress("train", note=alarm))
         records = Journal(self._run / JOURNAL).read()
         if find_spec("matplotlib"):
             draw_curves(self._run, records)

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from sumpool.data.config import Example
 from sumpool.errors import ResourceError
 from sumpool.progress import Progress
-from sumpool.runs.training_report import TensorboardLog, TrainingReport, draw_curves
+from sumpool.runs.training_report import GeneratedSummary, TensorboardLog, TrainingReport, alarms, draw_curves, examine
 from sumpool.training.config import TrainConfig
 from sumpool.training.journal import Journal
 
@@ -18,9 +19,10 @@ class Generator:
     """Generator of fixed summaries for three documents."""
 
     def __init__(self, text: str) -> None:
-        self._summaries = [(f"d{number}", text) for number in range(3)]
+        examples = [Example(f"d{number}", "A router sends.", "Sends.", "validation") for number in range(3)]
+        self._summaries: list[GeneratedSummary] = [examine(example, text) for example in examples]
 
-    def __call__(self) -> tuple[Mapping[str, float], list[tuple[str, str]]]:
+    def __call__(self) -> tuple[Mapping[str, float], list[GeneratedSummary]]:
         return {"rouge1": 30.0}, self._summaries
 
 
@@ -55,11 +57,12 @@ def test_samples_of_repeated_steps_are_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_long_and_empty_samples_are_notes(tmp_path: Path) -> None:
-    first, second = report(tmp_path, "one two three " * 40, 5)
+def test_alarms_and_long_samples_are_notes(tmp_path: Path) -> None:
+    first, second, alarm = report(tmp_path, "one two three " * 40, 5)
     assert len(first) < 330
     assert first.endswith("...")
     assert second.startswith("sample d1")
+    assert alarm.startswith("warning: 3 of 3 generated summaries repeat themselves")
     assert report(tmp_path, " ", 10)[0] == "sample d0: (empty)"
 
 
@@ -85,6 +88,50 @@ def test_without_a_generator_there_are_no_scores(tmp_path: Path) -> None:
     observer.record(5)
     assert not (tmp_path / "samples.jsonl").exists()
     assert (tmp_path / "curves.svg").exists()
+
+
+DOCUMENT = "One two three four five six seven eight nine ten eleven twelve. Thirteen fourteen fifteen."
+PASSAGE = "two three four five six seven eight nine ten eleven twelve"
+REFERENCE = "The numbers one to fifteen in a row of words, written out in full."
+
+
+def faults(summary: str, reference: str = REFERENCE) -> list[str]:
+    return examine(Example("d1", DOCUMENT, reference, "validation"), summary).faults
+
+
+def test_a_usual_summary_has_no_faults() -> None:
+    assert faults("This document counts one two three and so on up to fifteen, in words.") == []
+    assert faults("two three four") == []  # too short to be told from chance
+
+
+@pytest.mark.parametrize("summary", ["", " \n"])
+def test_an_empty_summary(summary: str) -> None:
+    assert faults(summary) == ["are empty"]
+
+
+def test_a_repetition() -> None:
+    assert faults("the one is the one is the one is the one is") == [
+        "repeat themselves: more than 20% of their trigrams occur twice"
+    ]
+
+
+def test_a_copied_passage() -> None:
+    assert faults(PASSAGE) == ["are one passage of the document, copied whole, unlike the references"]
+    assert faults(PASSAGE, reference=PASSAGE) == []  # what the model is to learn
+    assert faults(f"{PASSAGE} is how it begins and goes on") == []
+
+
+def test_an_alarm_needs_half_of_the_summaries() -> None:
+    example = Example("d1", DOCUMENT, REFERENCE, "validation")
+    bad, good = examine(example, ""), examine(example, "Numbers in words.")
+    assert list(alarms([bad, good])) == ["warning: 1 of 2 generated summaries are empty"]
+    assert list(alarms([bad, good, good])) == []
+    assert list(alarms([])) == []
+
+
+def test_record_of_a_sample() -> None:
+    record = examine(Example("d1", DOCUMENT, REFERENCE, "validation"), PASSAGE).to_record()
+    assert record == {"id": "d1", "summary": PASSAGE, "repeated": 0.0, "copied": 1.0, "novel_bigrams": 0.0}
 
 
 RECORDS: list[dict[str, Any]] = [

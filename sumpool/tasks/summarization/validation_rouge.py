@@ -15,6 +15,7 @@ from sumpool.evaluation.rouge import TITLES, Rouge, Score
 from sumpool.inference.generation import Generator
 from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
+from sumpool.runs.training_report import GeneratedSummary, examine
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.training.fit import STANDARD_ERROR, share_batches, validation_batches
 from sumpool.training.hardware import autocast, choose_device, choose_precision
@@ -46,15 +47,15 @@ class ValidationRouge:
         self._rouge = Rouge(stemmer=recipe.evaluate.stemmer, tokenizer=recipe.evaluate.tokenizer)
         self._check = check
 
-    def __call__(self) -> tuple[dict[str, float], Sequence[tuple[str, str]]]:
-        """Return scores, and ids and summaries in the order of the documents.
+    def __call__(self) -> tuple[dict[str, float], Sequence[GeneratedSummary]]:
+        """Return scores and summaries, in the order of the documents.
 
         Scores are the mean F1 of each, from 0 to 100, and the standard error of the one that selects weights.
         """
         documents, config = self._documents, self._config
         device = choose_device(config.device)
         processes = current_processes()
-        scored: list[tuple[int, list[tuple[int, dict[str, Score], tuple[str, str]]]]] = []
+        scored: list[tuple[int, list[tuple[int, dict[str, Score], GeneratedSummary]]]] = []
         for number, batch in share_batches(validation_batches(self._data, config), processes):
             if processes.size == 1:
                 self._check()
@@ -63,15 +64,14 @@ class ValidationRouge:
             rows = []
             for index, summary in zip(batch, generated, strict=True):
                 example = documents.text(index)
-                scores = self._rouge.score(summary.text, example.summary)
-                rows.append((index, scores, (example.id, summary.text)))
+                rows.append((index, self._rouge.score(summary.text, example.summary), examine(example, summary.text)))
             scored.append((number, rows))
         shared = sorted(itertools.chain(*processes.gather(scored)), key=itemgetter(0))
         summaries = {index: summary for _, rows in shared for index, _, summary in rows}
-        all_scores = [scores for _, rows in shared for _, scores, _ in rows]
-        ordered = [summaries[index] for index in sorted(summaries)]
-        means = {name: 100 * fmean(document[name].f1 for document in all_scores) for name in TITLES}
-        if config.select_by == "loss" or len(all_scores) < 2:
-            return means, ordered
-        error = 100 * stdev(document[config.select_by].f1 for document in all_scores) / math.sqrt(len(all_scores))
-        return {**means, config.select_by + STANDARD_ERROR: error}, ordered
+        scores = [score for _, rows in shared for _, score, _ in rows]
+        examined = [summaries[index] for index in sorted(summaries)]
+        means = {name: 100 * fmean(document[name].f1 for document in scores) for name in TITLES}
+        if config.select_by == "loss" or len(scores) < 2:
+            return means, examined
+        error = 100 * stdev(document[config.select_by].f1 for document in scores) / math.sqrt(len(scores))
+        return {**means, config.select_by + STANDARD_ERROR: error}, examined
