@@ -146,7 +146,7 @@ class Recipe(BaseRecipe):
     @model_validator(mode="after")
     def _weights_name_losses(self) -> Self:
         losses = self.model.encoder_losses | (self.model.decoder_losses if self.has_decoder else frozenset())
-        if self.train.teacher:
+        if self.train.distillation == "word":
             losses |= frozenset(LAYER_LOSSES)
         unknown = sorted(self.train.loss_weights.keys() - losses)
         if unknown:

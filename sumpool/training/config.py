@@ -15,7 +15,7 @@ MIN_SELECTION_DOCUMENTS = 50
 """Documents below which the choice by ROUGE is mostly noise: the standard error of a mean is then about 2 points."""
 
 LAYER_LOSSES = ("hidden_states", "attention_maps")
-"""Losses that compare the layers of an encoder with those of a teacher."""
+"""Losses that compare the layers of an encoder with those of a teacher, in distillation by word."""
 
 
 class ScheduleConfig(Settings):
@@ -39,12 +39,14 @@ class TrainConfig(Settings):
     initialised with the mean of their subtokens. The weights of several runs are averaged (a model soup), which works
     for runs of the same initialisation with different seeds."""
     teacher: Path | None = None
-    """Run folder of a trained model with the same vocabulary, whose distribution of every reference token this one
-    imitates; none by default."""
+    """Run folder of a trained model that this one imitates; none by default."""
+    distillation: Literal["word", "sequence"] | None = None
+    """What the model learns from `teacher`: word, its distribution of every reference token, over the same vocabulary;
+    sequence, the summaries that it writes of the training documents, in place of the references."""
     distillation_temperature: float = Field(1.0, gt=0, le=100)
-    """Temperature of both distributions in distillation; above 1, unlikely tokens count more."""
+    """Temperature of both distributions in distillation by word; above 1, unlikely tokens count more."""
     distillation_weight: float = Field(0.5, ge=0, le=1)
-    """Weight of the divergence from the teacher; the references have the rest."""
+    """Weight of the divergence from the teacher in distillation by word; the references have the rest."""
     trainable: tuple[str, ...] = Field(("*",), min_length=1)
     """Shell patterns of the parameters to train, such as `decoder.*`; all others are frozen."""
     batch_tokens: int = Field(16384, ge=1, le=1_000_000_000)
@@ -68,7 +70,7 @@ class TrainConfig(Settings):
     label_smoothing: float = Field(0.0, ge=0, lt=1)
     """Fraction of the target probability spread uniformly over the vocabulary."""
     loss_weights: dict[str, Annotated[float, Field(ge=0, le=1_000_000)]] = Field(default_factory=dict)
-    """Weights of auxiliary losses by name; losses that are not listed have weight 0. With a teacher,
+    """Weights of auxiliary losses by name; losses that are not listed have weight 0. In distillation by word,
     `hidden_states` and `attention_maps` compare the encoder with that of the teacher layer by layer (TinyBERT)."""
     precision: Literal["auto", "fp32", "bf16"] = "auto"
     """Precision of training: bf16 uses autocast with fp32 weights; auto is bf16 on hardware with fast bf16, else
@@ -111,6 +113,10 @@ class TrainConfig(Settings):
 
     @model_validator(mode="after")
     def _require_what_settings_need(self) -> Self:
+        if self.teacher and not self.distillation:
+            raise ValueError("distillation must be word or sequence to learn from a teacher, got none")
+        if self.distillation and not self.teacher:
+            raise ValueError(f"teacher must be a run folder for distillation by {self.distillation}, got none")
         if self.select_by.startswith("rouge") and not self.rouge_documents:
             raise ValueError(
                 f"rouge_documents must be at least 1 to select by {self.select_by}, got 0; "

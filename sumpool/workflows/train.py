@@ -1,24 +1,20 @@
 """`sumpool train`: a recipe in, a run folder with a trained model out."""
 
 from contextlib import closing
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from sumpool.data.batches import TrainingData
 from sumpool.errors import RecipeError
 from sumpool.io.atomic import disk_errors, replace_file
-from sumpool.io.manifest import MODEL, RUNS, run_folder
+from sumpool.io.manifest import RUNS
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.recipe.schema import BaseRecipe, Recipe
+from sumpool.recipe.schema import BaseRecipe
 from sumpool.recipe.task import find_task
 from sumpool.runs.model_card import CARD, model_card
 from sumpool.runs.run_folder import finish, opened, require_run_folder
 from sumpool.runs.training_report import TrainingReport
-from sumpool.runs.training_setup import DryRun, TrainingSetup, measure_update, set_up_training
-from sumpool.text.tokenizer import same_tokenizer
+from sumpool.runs.training_setup import DryRun, measure_update, set_up_training
 from sumpool.training.checkpoint import CHECKPOINTS, Checkpoints
-from sumpool.training.config import LAYER_LOSSES
 from sumpool.training.fit import fit
 from sumpool.training.hardware import choose_device
 from sumpool.training.processes import Processes, join_processes
@@ -67,6 +63,8 @@ def _train(recipe: BaseRecipe, run: Path, processes: Processes, report: Report, 
     freeze(setup.model, settings.trainable)
     documents = setup.data
     if settings.teacher:
+        from sumpool.workflows.teacher import begin_teaching, data_with_teacher
+
         documents = data_with_teacher(recipe, setup, run)
     # 2. Open the run folder of this recipe and this data, and lock it.
     with opened(run, recipe, setup.prepared, processes, report) as finished:
@@ -75,16 +73,20 @@ def _train(recipe: BaseRecipe, run: Path, processes: Processes, report: Report, 
             if is_main:
                 task.finish(run, recipe, setup.prepared, report, check)
             return run
-        # 3. Update, validate and save checkpoints until the end.
+        # 3. Write the summaries of the teacher.
+        if settings.teacher:
+            with processes.main_first():
+                documents = begin_teaching(recipe, setup, documents, run, report, check)
+        # 4. Update, validate and save checkpoints until the end.
         with closing(TrainingReport(run, settings, task.generator(recipe, setup, check), report)) as observer:
             state = fit(setup.model, settings, documents, run, observer=observer, report=report, check=check)
         if is_main:
-            # 4. Describe the model, and mark its training as finished.
+            # 5. Describe the model, and mark its training as finished.
             card = model_card(task, run, recipe, setup.model, state)
             with disk_errors(run):
                 replace_file(run / CARD, card.encode())
             finish(run, state)
-            # 5. Do what the task adds to a trained model.
+            # 6. Do what the task adds to a trained model.
             task.finish(run, recipe, setup.prepared, report, check)
     return run
 
@@ -102,47 +104,9 @@ def dry_run(recipe: BaseRecipe, *, report: Report = no_op, check: Check = no_op)
     device = choose_device(recipe.train.device)
     setup = set_up_training(recipe, report, check)
     # 2. Measure an update.
-    documents = data_with_teacher(recipe, setup) if recipe.train.teacher else setup.data
+    documents = setup.data
+    if recipe.train.teacher:
+        from sumpool.workflows.teacher import data_with_teacher
+
+        documents = data_with_teacher(recipe, setup, None)
     return measure_update(setup.model, documents, recipe.train, device, report, check)
-
-
-def data_with_teacher(recipe: BaseRecipe, setup: TrainingSetup, run: Path | None = None) -> TrainingData:
-    """Return the training data of a recipe with the teacher that the model imitates.
-
-    Args:
-        recipe: The recipe; names a teacher.
-        setup: Its prepared data.
-        run: The run folder, which is not changed; None for none.
-
-    Raises:
-        RecipeError: If the teacher does not fit the recipe or its data.
-        CheckpointError: If the teacher is damaged.
-    """
-    from sumpool.training.distillation import Teacher  # which few runs need
-
-    config = recipe.train
-    assert isinstance(recipe, Recipe), "recipes of other tasks have no teacher"
-    assert config.teacher, "there is a teacher"
-    folder = run_folder(config.teacher)
-    if not (folder / MODEL).is_file():
-        raise RecipeError(f"train.teacher must be a run folder with {MODEL}, got {folder}")
-    if run and run.resolve() == folder.resolve():
-        raise RecipeError(f"train.teacher must be another run than the one to train, got {folder}")
-    task = find_task(recipe.task)
-    loaded = task.load(folder)
-    if not same_tokenizer(folder, setup.prepared):
-        raise RecipeError(
-            f"train.teacher must have the vocabulary of {setup.prepared}, got another one in {folder}: name the "
-            "prepared data of that run as data.prepared"
-        )
-    for name in task.files:
-        if (folder / name).read_bytes() != (setup.prepared / name).read_bytes():
-            stem = Path(name).stem
-            raise RecipeError(f"train.teacher must have the {stem} of {setup.prepared}, got other ones in {folder}")
-    for name in ("source_length", "target_length") if recipe.has_decoder else ("source_length",):
-        least, most = getattr(recipe.model, name), getattr(loaded.recipe.model, name)
-        if least > most:
-            raise RecipeError(f"model.{name} must be at most that of train.teacher, {most}, got {least}")
-    losses = tuple(name for name in LAYER_LOSSES if name in config.loss_weights)
-    teacher = Teacher(loaded.model, config.distillation_temperature, config.distillation_weight, losses)
-    return replace(setup.data, teacher=teacher)

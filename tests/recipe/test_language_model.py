@@ -73,7 +73,7 @@ def test_sections_must_fit(tmp_path: Path) -> None:
             "train.loss_weights={boundaries: 1}",
             r"train.loss_weights must name losses of the model \(it has none\), got b",
         ),
-        ("train={teacher: runs/x}", "train.teacher must be null for task: language_modeling"),
+        ("train={teacher: runs/x, distillation: word}", "train.teacher must be null for task: language_modeling"),
         ("train.select_by=rouge1", "train.select_by must be loss for task: language_modeling, got rouge1"),
     ]:
         with pytest.raises(RecipeError, match=message):

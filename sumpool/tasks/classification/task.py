@@ -66,6 +66,10 @@ class ClassificationRecipe(Recipe):
         for name, value in without.items():
             if value:
                 raise ValueError(f"{name} must be left out of task: classification, got {value}")
+        if self.train.distillation == "sequence":
+            raise ValueError(
+                "train.distillation must be word for task: classification, got sequence; it has no summaries"
+            )
         return self
 
 
