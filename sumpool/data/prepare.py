@@ -38,6 +38,7 @@ from sumpool.data.report import (
 from sumpool.data.shards import Item, Shard, ShardWriter, Texts, TextsWriter
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Check, Progress, Report
+from sumpool.text.cleaning import remove_invisible
 from sumpool.text.language import detect_language, split_words
 from sumpool.text.sentencepiece_tokenizer import PHRASES, Phrases, SentencePieceTokenizer
 from sumpool.text.sentences import SentenceSplitter
@@ -69,7 +70,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
             )
     # 1. Texts of all splits.
     with closing(read_rows(config, check)) as rows:
-        documents, rejected = ingest(rows, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
+        documents, rejected, invisible = ingest(rows, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
     texts = {split: Texts(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
     # 2. Tokenizer.
@@ -100,6 +101,8 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         )
     if rejected:
         notes.append(f"{rejected:,} rows could not be used; rejects.jsonl lists them with their reasons")
+    if invisible:
+        notes.append(f"{invisible:,} invisible characters of documents and summaries are removed")
     notes += [f"the {split} split is empty" for split in _EVALUATION if not documents[split]]
     for note in notes:
         report(Progress("prepare", note=note))
@@ -113,6 +116,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         notes=tuple(notes),
         language=language,
         fields=config.require_source().field_names(),
+        invisible=invisible,
         **of_task,
     ).save(folder)
 
@@ -161,17 +165,18 @@ def _row_spans(rows: Iterable[Example | Reject], check: Check) -> Iterator[list[
 
 def ingest(
     rows: Iterator[Example | Reject], folder: Path, *, skip_bad_rows: bool, report: Report, check: Check
-) -> tuple[dict[Split, int], int]:
+) -> tuple[dict[Split, int], int, int]:
     """Write the texts of all splits, and a line for each rejected row; `check` is called for every row.
 
     Returns:
-        Documents of each split, and the number of rejected rows.
+        Documents of each split, the number of rejected rows, and that of the invisible characters of documents and
+        summaries, which splitter and tokenizer remove.
 
     Raises:
         DataError: If a row cannot be used and `skip_bad_rows` is false, or if no training document is left.
     """
     digests: set[int] = set()
-    total = rejected = 0
+    total = rejected = invisible = 0
     with ExitStack() as files:
         rejects = files.enter_context((folder / "rejects.jsonl").open("w"))
         writers = {split: files.enter_context(TextsWriter(folder, split)) for split in SPLITS}
@@ -182,6 +187,7 @@ def ingest(
                 # Letters and their accents are one character each, as documents are read.
                 parts = [normalize("NFC", text) for text in (row.document, row.summary, row.second)]
                 writers[row.split].add(Example(row.id, parts[0], parts[1], row.split, parts[2]))
+                invisible += sum(remove_invisible(text, layout=True)[1] for text in (row.text, row.summary))
             elif skip_bad_rows:
                 rejects.write(json.dumps({"where": row.where, "reason": row.reason}) + "\n")
                 rejected += 1
@@ -193,7 +199,7 @@ def ingest(
     report(Progress(_READING, total, total))
     if not documents["train"]:
         raise DataError(f"data.source must have a training document, got {total:,} rows and none that can be used")
-    return documents, rejected
+    return documents, rejected, invisible
 
 
 def _validated(row: Example | Reject, digests: set[int]) -> Example | Reject:

@@ -288,6 +288,8 @@ class DataReport(PreparedReport):
         language: Code of the language of most training documents (ISO 639-1); empty if it is not clear.
         fields: Names of the fields that the documents were read from, of the first file; None for sources without named
             fields.
+        invisible: Invisible characters that were removed from documents and summaries; page and line marks do not
+            count.
         shown: Rows of the table.
     """
 
@@ -295,6 +297,7 @@ class DataReport(PreparedReport):
     notes: tuple[str, ...]
     language: str = ENGLISH
     fields: Fields | None = None
+    invisible: int = 0
     shown: ClassVar[tuple[Row, ...]] = (*DOCUMENT_ROWS, *SUMMARY_ROWS, *OVERLAP_ROWS)
 
     def rows(self) -> list[tuple[str, ...]]:

@@ -37,10 +37,10 @@ def never() -> None:
 
 def test_every_row_is_kept_or_rejected(tmp_path: Path) -> None:
     reports: list[Progress] = []
-    documents, rejected = ingest(
+    documents, rejected, invisible = ingest(
         CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=True, report=reports.append, check=never
     )
-    assert rejected == 10
+    assert (rejected, invisible) == (10, 0)
     assert documents == {"train": 60, "validation": 0, "test": 30}
     assert len((tmp_path / "rejects.jsonl").read_text().splitlines()) == 10
     assert (reports[0].done, reports[0].total) == (20, None)

@@ -172,6 +172,15 @@ def test_bad_rows_can_be_skipped_and_are_listed(tmp_path: Path) -> None:
     run(settings, tmp_path / "prepared")  # skipping is not asked for again: the data is prepared
 
 
+def test_invisible_characters_are_reported(tmp_path: Path) -> None:
+    row = json.dumps(
+        {"id": "hidden", "document": "hosts\u200b send\u2800 packets", "summary": "hosts\u200e send", "split": "train"}
+    )
+    report, reports = run(write(tmp_path / "data", corpus(), row), tmp_path / "prepared")
+    assert (report.invisible, DataReport.load(tmp_path / "prepared").invisible) == (3, 3)
+    assert "3 invisible characters of documents and summaries are removed" in [step.note for step in reports]
+
+
 def test_invalid_examples_are_bad_rows(tmp_path: Path) -> None:
     bad = [
         (Example("d1", "text", "text", "train"), "document 'd1': id must be unique, got it a second time"),

@@ -59,7 +59,8 @@ def _prepare(path: Path, rows: int) -> str:
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
         try:
-            documents, rejected = ingest(read_rows(config, no_op), new, skip_bad_rows=skips, report=no_op, check=no_op)
+            rows_read = read_rows(config, no_op)
+            documents, rejected, _ = ingest(rows_read, new, skip_bad_rows=skips, report=no_op, check=no_op)
         except SumpoolError:
             if skips:
                 raise
