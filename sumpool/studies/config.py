@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from sumpool.bench.config import Count
 from sumpool.settings import Settings
 
-LraTask = Literal["listops", "text", "retrieval", "image"]
+LraTask = Literal["listops", "pathfinder32", "pathx128", "text", "retrieval", "image"]
 LanguageModelTable = Literal["boundaries", "pareto", "scaling", "pooling"]
 Prior = Annotated[float, Field(gt=0, lt=1)]
 
@@ -201,7 +201,7 @@ class LraConfig(Settings):
     """Attentions compared on a task of the Long Range Arena; every other setting is one of the task's recipe."""
 
     task: LraTask = "listops"
-    """Task; the rows of listops are generated."""
+    """Task; the rows of listops, pathfinder32 and pathx128 are generated."""
     attentions: tuple[str, ...] = Field(("vanilla", "linear", "performer", "nystrom"), min_length=1)
     """Attentions of both layers, one row each; `all` takes every attention."""
     seeds: tuple[Annotated[int, Field(ge=0, lt=2**31)], ...] = Field((1,), min_length=1)

@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import islice, zip_longest
 from pathlib import Path
 from statistics import median
@@ -25,6 +26,7 @@ from sumpool.io.atomic import disk_errors, replace_folder
 from sumpool.io.bounded import parse_json, read_regular
 from sumpool.progress import Check, Progress, Report
 from sumpool.studies.config import LraConfig, LraTask
+from sumpool.studies.lra import pathfinder
 
 _TEXT = "the folder aclImdb (tar xzf aclImdb_v1.tar.gz, from ai.stanford.edu/~amaas/data/sentiment)"
 _RETRIEVAL = (
@@ -37,8 +39,12 @@ _VALIDATION_IMAGES = 5_000
 _GREY = (0.2989, 0.5870, 0.1140)
 """Weights of red, green and blue."""
 DATA = "data.json"
-_LISTOPS_ROWS = (96_000, 2_000, 2_000)
-"""Published rows of training, validation and test."""
+_PUBLISHED_ROWS: Mapping[LraTask, tuple[int, int, int]] = {
+    "listops": (96_000, 2_000, 2_000),
+    "pathfinder32": (160_000, 20_000, 20_000),
+    "pathx128": (160_000, 20_000, 20_000),
+}
+"""Rows of training, validation and test of the generated tasks."""
 _REPORT_ROWS = 100
 
 # ListOps: nested operations on digits (Nangia and Bowman, 2018; Tay et al., 2021), by the published generator as a
@@ -69,13 +75,12 @@ def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check:
         Number of rows of each split; the files of the splits are `train.jsonl` and so on.
 
     Raises:
-        RecipeError: If the folder holds something else.
+        RecipeError: If the folder holds something else, or Pillow is missing.
         DataError: If the user's copy is missing or damaged.
         ResourceError: If the disk is full or fails.
     """
-    is_generated = config.task == "listops"
-    counts = config.rows or (_LISTOPS_ROWS if is_generated else None)
-    origin: dict[str, Any] = {"seed": seed} if is_generated else {"data": str(config.data)}
+    counts = config.rows or _PUBLISHED_ROWS.get(config.task)
+    origin: dict[str, Any] = {"seed": seed} if config.task in _PUBLISHED_ROWS else {"data": str(config.data)}
     about = {"task": config.task, "rows": counts, **origin}
     kept: Any = {}
     with suppress(OSError, ValueError):
@@ -88,13 +93,17 @@ def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check:
         return dict(kept["rows"])
     if folder.exists() and any(folder.iterdir()) and not kept:
         raise RecipeError(f"{folder} must be new or hold the data of study lra, got other files; set study.folder")
+    if config.task in pathfinder.DRAWINGS and find_spec("PIL") is None:
+        raise RecipeError(f"study.task={config.task} must have Pillow, which is not installed: pip install pillow")
     written: dict[str, int] = {}
     with disk_errors(folder), replace_folder(folder) as new:
         for number, split in enumerate(SPLITS):
             limit = counts[number] if counts else None
             rows: Iterator[tuple[Any, ...]]
-            if is_generated:
+            if config.task == "listops":
                 rows = expressions(f"{seed}-{split}", Grammar())
+            elif config.task in pathfinder.DRAWINGS:
+                rows = pathfinder.images(config.task, f"{seed}-{split}")
             else:
                 rows = read_copy(config.task, config.data, split)
             written[split] = _write(new / f"{split}.jsonl", islice(rows, limit), limit, report, check)

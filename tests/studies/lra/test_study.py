@@ -38,6 +38,8 @@ def test_a_row_has_the_columns_of_the_papers() -> None:
     assert (values["accuracy"], values["low"], values["high"]) == pytest.approx((40, 30, 50))
     assert (values["converged"], values["minutes"]) == (0.15, pytest.approx(10))
     assert (values["published_skeinformer"], values["published_skyformer"]) == (38.17, 38.37)
+    assert published("pathfinder32", "vanilla") == {"published_skeinformer": 72.35, "published_skyformer": 65.26}
+    assert published("pathx128", "vanilla") == published("listops", "linear")
     assert published("listops", "linear")["published_skyformer"] is None
 
 

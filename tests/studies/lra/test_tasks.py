@@ -116,6 +116,21 @@ def test_rows_of_a_copy_become_labelled_files(tmp_path: Path) -> None:
     assert data["test"] == 2
 
 
+def test_generated_images_become_labelled_files(tmp_path: Path) -> None:
+    data = make_data(LraConfig(task="pathfinder32", rows=(2, 1, 1)), 1, tmp_path / "data", no_op, no_op)
+    row = json.loads((tmp_path / "data" / "test.jsonl").read_text())
+    assert len(row["text"].split()) == 1024
+    assert row["label"] in (0, 1)
+    assert data == {"train": 2, "validation": 1, "test": 1}
+
+
+def test_pathfinder_needs_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.studies.lra.tasks.find_spec", lambda _: None)
+    config = LraConfig(task="pathfinder32", rows=(1, 1, 1))
+    with pytest.raises(RecipeError, match=r"study\.task=pathfinder32 must have Pillow, which is not installed"):
+        make_data(config, 1, tmp_path / "data", no_op, no_op)
+
+
 CONFIG = LraConfig(rows=(6, 3, 2))
 
 
