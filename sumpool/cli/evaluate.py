@@ -62,7 +62,7 @@ def evaluate(
     ] = None,
     files: Annotated[
         str | None,
-        choice("--files", ("text", "html"), "Write each document to a file of this format and read it first."),
+        choice("--files", ("text", "html", "pdf"), "Write each document to a file of this format and read it first."),
     ] = None,
     resume: Resume = False,
     verify: Verify = False,

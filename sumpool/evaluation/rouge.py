@@ -396,7 +396,7 @@ class EvaluationConfig(Settings):
     scripts, and counts characters of Chinese, Japanese, Thai, Lao, Khmer and Burmese as words."""
     stemmer: bool = True
     """Whether words are stemmed with Porter's stemmer before they are compared."""
-    files: Literal["text", "html"] | None = None
+    files: Literal["text", "html", "pdf"] | None = None
     """Format of files that the documents are written to and read from before they are summarised, so that the summaries
     are those of a person's files; null summarises the texts themselves. `--files` sets it."""
     resamples: int = Field(1000, ge=100, le=100_000)

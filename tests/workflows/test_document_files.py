@@ -17,7 +17,7 @@ An attacker who can send such messages makes a host slow, unless every message c
 """
 
 
-@pytest.mark.parametrize("kind", ["text", "html"])
+@pytest.mark.parametrize("kind", ["text", "html", "pdf"])
 def test_structure_and_words_survive_the_file(kind: FileFormat) -> None:
     document = read_as_file("a", TEXT * 12, kind)
     assert not document.error
@@ -31,3 +31,10 @@ def test_structure_and_words_survive_the_file(kind: FileFormat) -> None:
     words = document.text.split()
     assert words.count("attacker") == 12
     assert words.count("secret") == 12
+
+
+def test_characters_that_a_pdf_font_lacks_are_replaced() -> None:
+    assert (
+        "caf\u00e9 ??"
+        in read_as_file("a", "A caf\u00e9 \u8def\u7531 stands beside the station of the town.", "pdf").text
+    )

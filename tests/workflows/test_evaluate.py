@@ -193,7 +193,7 @@ def test_another_model_or_setting_is_not_added_to_the_same_lines(run: Path) -> N
         evaluate_systems([run], results=Results(resume=True))
 
 
-@pytest.mark.parametrize("kind", ["text", "html"])
+@pytest.mark.parametrize("kind", ["text", "html", "pdf"])
 def test_documents_are_read_from_files(run: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     read: list[Document] = []
 
