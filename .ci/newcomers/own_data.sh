@@ -20,8 +20,8 @@ with open("first.txt", "w") as file:
         file.write(" ".join(json.loads(line)["document"].split()[:50]) + "\n")
 CODE
 sumpool evaluate runs/papers shipped first.txt --as adapted --as shipped --as first --against shipped \
-    --set summarize.fast=true > table
-for system in adapted shipped first LEAD-60; do grep -q "^all  *$system " table; done
+    --set summarize.fast=true --latex table.tex --csv table.csv --html table.html
+for system in adapted shipped first LEAD-60; do grep -q "^$system &" table.tex; done
 sumpool use runs/papers
 sumpool summarize papers.csv --fast --limit 1 2> notes
 grep -q 'model: runs/papers' notes

@@ -1,9 +1,11 @@
 """Rows of measurements, tables as columns over them, and the report: machine, versions and settings around them.
 
 A benchmark measures rows of plain, unrounded values. `tables.toml` says for each table which values are printed, and
-how.
+how; tables are also written as CSV for spreadsheets and as LaTeX for papers.
 """
 
+import csv
+import io
 import json
 import math
 import os
@@ -25,6 +27,7 @@ from sumpool.bench.workload import NAMES, Conditions
 from sumpool.errors import RecipeError
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json, read_regular
+from sumpool.text.cleaning import escape_latex, guard_cell
 from sumpool.training.hardware import physical
 
 MISSING = "-"
@@ -202,6 +205,39 @@ _STYLES: Mapping[str, Callable[[Any], str]] = {
 }
 
 
+def to_csv(tables: Sequence[Table]) -> str:
+    """Render tables as CSV, each below a line with its title, an empty line between them; numbers are unrounded."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\r\n")
+    for number, table in enumerate(tables):
+        writer.writerows([[]] * (number > 0))
+        writer.writerows([[guard_cell(table.title)], [guard_cell(heading) for heading in table.headings()]])
+        for row in table.rows:
+            writer.writerow(
+                value if value is None or isinstance(value, int | float) else guard_cell(column.cell(row))
+                for column, value in ((column, row[column.name]) for column in table.columns)
+            )
+    return text.getvalue()
+
+
+def to_latex(tables: Sequence[Table]) -> str:
+    r"""Render tables as LaTeX with `\usepackage{booktabs}`, titles and notes as comments."""
+    lines: list[str] = []
+    for table in tables:
+        lines += [f"% {escape_latex(comment)}" for comment in (table.title, *table.notes)]
+        columns = "l" * table.keys + "r" * (len(table.columns) - table.keys)
+        lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _line(table.headings()), r"\midrule"]
+        lines += [*map(_line, table.cells()), r"\bottomrule", r"\end{tabular}", ""]
+    return "\n".join(lines)
+
+
+_RENDER: Mapping[str, Callable[[Sequence[Table]], str]] = {"--csv": to_csv, "--latex": to_latex}
+
+
+def _line(cells: Sequence[str]) -> str:
+    return " & ".join(map(escape_latex, cells)) + r" \\"
+
+
 @dataclass(frozen=True)
 class Result:
     """Measurements of one suite by kind, for JSON and pictures, what is printed of them, and other results by name."""
@@ -269,15 +305,23 @@ def make_report(
     return BenchReport(recipe, suite, describe(device), versions(), device.type, precision, dict(settings), result)
 
 
-def write_report(report: BenchReport, path: Path | None) -> None:
-    """Write a report as JSON; None writes nothing.
+def write_report(report: BenchReport, files: Mapping[str, Path | None]) -> None:
+    """Write a report to the file of `--out`, as JSON, and its tables to those of `--csv` and `--latex`, where given.
 
     Raises:
         ResourceError: If the disk is full or fails.
     """
-    if path is not None:
-        with disk_errors(path):
-            replace_file(path, f"{report.to_json()}\n".encode())
+    for option, path in files.items():
+        if path is not None:
+            text = f"{report.to_json()}\n" if option == "--out" else _RENDER[option](report.result.tables)
+            with disk_errors(path):
+                replace_file(path, text.encode())
+
+
+def export_report(report: BenchReport, path: Path) -> None:
+    """Write a report as JSON, CSV and LaTeX beside each other; the path has no suffix."""
+    suffixes = {"--out": ".json", "--csv": ".csv", "--latex": ".tex"}
+    write_report(report, {option: path.with_name(path.name + suffix) for option, suffix in suffixes.items()})
 
 
 def require_benchmark(path: Path | None) -> None:

@@ -21,6 +21,8 @@ CORPUS, START = "corpus", "start"
 _PROCESSES = (CORPUS, START)
 
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Also write everything as JSON.")]
+Latex = Annotated[Path | None, typer.Option("--latex", metavar="FILE", help="Also write the tables for LaTeX.")]
+Csv = Annotated[Path | None, typer.Option("--csv", metavar="FILE", help="Also write the tables as CSV.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -40,6 +42,8 @@ def bench(
         whole_number("--length", "Source tokens; may be given often.", 1, MOST_TOKENS, metavar="TOKENS"),
     ] = None,
     out: Out = None,
+    latex: Latex = None,
+    csv: Csv = None,
     peers: Annotated[bool, typer.Option("--peers", help="Measure models of other libraries too.")] = False,
     json: Json = False,
     changes: Changes = None,
@@ -60,6 +64,7 @@ def bench(
     from sumpool.bench.models import bench as measure
     from sumpool.bench.results import require_benchmark, write_report
     from sumpool.bench.start import bench_start
+    from sumpool.io.replaceable import require_writable
     from sumpool.progress import GRACE, interruptible
     from sumpool.recipe.files import find_recipe
 
@@ -73,8 +78,10 @@ def bench(
     for name, value in given.items() if target in _PROCESSES else ():
         if value:
             raise RecipeError(f"{name} must go with a model, got {target}")
+    exports = {"--csv": csv, "--latex": latex}
     gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
     require_benchmark(out)
+    require_writable(exports)
     with screen() as shown, interruptible(GRACE) as interruption:
         if target == CORPUS:
             report = bench_corpus(run, settings, peers, shown.report, interruption.check)
@@ -89,7 +96,7 @@ def bench(
                 report=shown.report,
                 check=interruption.check,
             )
-    write_report(report, out)
+    write_report(report, {"--out": out, **exports})
     with screen() as shown:
         shown.result(report.to_json() if json else lay_out(report.tables()))
 

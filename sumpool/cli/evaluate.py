@@ -64,6 +64,11 @@ def evaluate(
         str | None,
         choice("--files", ("text", "html", "pdf"), "Write each document to a file of this format and read it first."),
     ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Also write a report with the best and worst summaries as HTML.")
+    ] = None,
+    latex: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table for LaTeX.")] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the table as CSV.")] = None,
     resume: Resume = False,
     verify: Verify = False,
     json: Annotated[bool, typer.Option("--json", help="Print the report as JSON instead of a table.")] = False,
@@ -103,14 +108,14 @@ def evaluate(
         compared = ", ".join(map(str, targets))
         raise RecipeError(f"several runs must be summarisers or language models, all of one task, got {compared}")
     if task.evaluate_options is not None:
-        of_summaries = (references, names, against, equal_length, files, skip_missing)
+        of_summaries = (references, names, against, equal_length, html, latex, csv, files, skip_missing)
         of_others = {"--resume": resume, "--verify": False}
         others = [value for name, value in of_others.items() if name not in task.evaluate_options]
         if any((*of_summaries, *others)):
             options = f"--split, --limit, {', '.join(task.evaluate_options)} and --set"
             raise RecipeError(f"a {task.kind} must be evaluated with {options} only")
     overrides = [*settings, *([f"evaluate.files={files}"] if files else [])]
-    results = Results(out, resume, against or "", equal_length)
+    results = Results(out, resume, against or "", equal_length, html, latex, csv)
     with working() as output:
         shared: dict[str, Any] = {"overrides": overrides, "limit": limit, "results": results}
         shared |= {"report": output.report, "check": output.check}

@@ -7,7 +7,7 @@ from typing import Annotated, Final
 
 import typer
 
-from sumpool.cli.bench import Json, Out, lay_out
+from sumpool.cli.bench import Csv, Json, Latex, Out, lay_out
 from sumpool.cli.console import mark_segments, screen, shows_colours, table
 from sumpool.cli.options import Changes
 from sumpool.errors import RecipeError
@@ -44,6 +44,8 @@ def study(
     document: Annotated[str | None, typer.Argument(metavar="[DOCUMENT]", help=f"The document ({SEGMENTS}).")] = None,
     out: Out = None,
     plot: Annotated[Path | None, typer.Option(metavar="FILE.png", help=f"Also draw a picture ({SEGMENTS}).")] = None,
+    latex: Latex = None,
+    csv: Csv = None,
     json: Json = False,
     changes: Changes = None,
 ) -> None:
@@ -52,6 +54,7 @@ def study(
     Settings of a study change with --set study.repeats=1, those of its recipe or run as elsewhere.
     """
     from sumpool.bench.results import require_benchmark, write_report
+    from sumpool.io.replaceable import require_writable
     from sumpool.progress import GRACE, interruptible
     from sumpool.recipe.load import hint
 
@@ -76,10 +79,12 @@ def study(
         return
     from sumpool.studies.run import run_study
 
+    exports = {"--csv": csv, "--latex": latex}
     gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
     require_benchmark(out)
+    require_writable(exports)
     with screen() as shown, interruptible(GRACE) as interruption:
         report = run_study(name, target, overrides=changes or (), report=shown.report, check=interruption.check)
-    write_report(report, out)
+    write_report(report, {"--out": out, **exports})
     with screen() as shown:
         shown.result(report.to_json() if json else lay_out(report.tables()))

@@ -6,7 +6,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sumpool.errors import DataError, RecipeError
-from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
+from sumpool.evaluation.report import (
+    EXTREMES,
+    EvaluationReport,
+    ScoreAggregator,
+    read_extremes,
+    to_csv,
+    to_html,
+    to_latex,
+)
 from sumpool.evaluation.rouge import EqualLength, EvaluationConfig
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import (
@@ -17,7 +25,9 @@ from sumpool.evaluation.scores import (
     read_common,
     read_scores,
 )
+from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.manifest import FileDigest
+from sumpool.io.replaceable import require_writable
 from sumpool.progress import Check, Progress, Report
 
 _UNSAFE = re.compile(r"[^\w.-]")
@@ -34,12 +44,18 @@ class Results:
         resume: Whether to continue an interrupted evaluation into the same folder.
         against: Row that the others are compared with, a system or a baseline; empty takes the first system.
         equal_length: Length that all summaries of a document are cut to in the table; None takes whole summaries.
+        html: File for the report as HTML; None writes none.
+        latex: File for the report as a LaTeX table; None writes none.
+        csv: File for the report as CSV; None writes none.
     """
 
     folder: Path | None = None
     resume: bool = False
     against: str = ""
     equal_length: EqualLength | None = None
+    html: Path | None = None
+    latex: Path | None = None
+    csv: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -79,11 +95,12 @@ def evaluate_tasks(
         check: Called between documents; when it raises, the scores so far are kept.
 
     Raises:
-        RecipeError: If the folder of the results holds anything else, another process writes it, or there is no row to
-            compare with.
+        RecipeError: If the folder of the results holds anything else or another process writes it, a file cannot be
+            written, or there is no row to compare with.
         DataError: If the results to resume or to compare with belong to another evaluation, or are damaged.
         ResourceError: If the disk is full or fails.
     """
+    require_writable({"--html": results.html, "--latex": results.latex, "--csv": results.csv})
     chosen = results.folder
     folders = {task.system: (chosen if task.candidates and chosen else task.folder) for task in tasks}
     if chosen and len(tasks) > 1:  # folders of several systems are numbered
@@ -99,6 +116,19 @@ def evaluate_tasks(
     # 2. Make the table of all.
     if len(tasks) > 1 or results.against or results.equal_length:
         evaluation = _table(tasks, folders, config, results, check)
+    # 3. Write it as HTML, LaTeX and CSV where a file is given.
+    texts: list[tuple[Path, str]] = []
+    if results.html:
+        first = tasks[0]
+        extremes = read_extremes(folders[first.system], first.references(), EXTREMES)
+        texts.append((results.html, to_html(evaluation, *extremes, config, first.identity, [*folders])))
+    if results.latex:
+        texts.append((results.latex, to_latex(evaluation)))
+    if results.csv:
+        texts.append((results.csv, to_csv(evaluation)))
+    for path, text in texts:
+        with disk_errors(path):
+            replace_file(path, text.encode(errors="replace"))
     return evaluation
 
 

@@ -108,6 +108,20 @@ def require_unlisted(path: Path) -> None:
             raise RecipeError(f"{path} must not be a file that {folder / NAME} lists; name another file")
 
 
+def require_writable(files: Mapping[str, Path | None]) -> None:
+    """Make sure, before any work, that reports can be written to the files of options.
+
+    Raises:
+        RecipeError: If the folder of a file does not exist, or a manifest lists the file.
+    """
+    for option, path in files.items():
+        if path is None:
+            continue
+        if not path.parent.is_dir() or path.is_dir():
+            raise RecipeError(f"{option} must name a file in a folder that is there, got {path}")
+        require_unlisted(path)
+
+
 def replace_listed_file(path: Path, facts: Mapping[str, Any], kind: Kind = "run") -> None:
     """Replace a file of a folder together with its entry in the manifest.
 

@@ -2,7 +2,7 @@
 
 <folder>/<text>/prepared-<n>/           vocabulary and ids, by the number of unigram subwords
 <folder>/<text>/<row>-seed<n>/          run folders, which every study shares and a second call continues with
-<folder>/<study>.json
+<folder>/<study>.json, .csv, .tex
 """
 
 from collections.abc import Mapping, Sequence
@@ -254,7 +254,7 @@ def study_language_models(overrides: Sequence[str], report: Report, check: Check
         tables.append(difference_table(differences))
     result = Result({"rows": rows, "differences": differences}, tables)
     return report_runs(
-        "language-models", config.table, config, first, config.seeds[0], result, config.folder / f"{config.table}.json"
+        "language-models", config.table, config, first, config.seeds[0], result, config.folder / config.table
     )
 
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from sumpool.bench import results
 from sumpool.bench.config import Section, load_settings
-from sumpool.bench.results import BenchReport, Result, make_report, write_report
+from sumpool.bench.results import BenchReport, Result, export_report, make_report
 from sumpool.bench.workload import Conditions
 from sumpool.evaluation.statistics import Estimate
 from sumpool.recipe.schema import BaseRecipe
@@ -67,10 +67,10 @@ def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
 def report_runs(
     name: str, title: str, study: Settings, recipe: BaseRecipe, seed: int, result: Result, path: Path
 ) -> BenchReport:
-    """Make the report of a study that trains, and write it as JSON."""
+    """Make the report of a study that trains, and write it as JSON, CSV and LaTeX; the path has no suffix."""
     device = choose_device(recipe.train.device)
     conditions = Conditions(0, device, choose_precision(recipe.train.precision, device), seed)
     settings = {"study": study.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json")}
     report = make_report(title, name, conditions, settings, result)
-    write_report(report, path)
+    export_report(report, path)
     return report

@@ -44,6 +44,17 @@ _MARKDOWN = re.compile(r"([\\`*{}\[\]<>#|~]|&(?=#?[A-Za-z0-9]+;)|(?<![^\W_])_|_(
 """Punctuation of Markdown: an underscore with a letter on one side only, an ampersand that begins an entity."""
 _LINE_MARK = re.compile(r"^([ \t]*)(?:([-+])(?=\s)|(\d+)([.)])(?=\s)|([-=])(?=[-= \t]*$))", re.MULTILINE)
 """Beginnings of lines that Markdown takes for a list item, the rule below a heading, or a break."""
+_FORMULA = re.compile(r"^[=+\-@\t\r\n]")
+"""Beginning of a cell that a spreadsheet would run as a formula."""
+_CONTROL = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029{IGNORABLE}]+")
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    **{character: f"\\{character}" for character in "{}$&#_%"},
+}
 
 
 def clean(text: str) -> str:
@@ -177,3 +188,19 @@ def markdown_code(text: str) -> str:
     line = escape_line(text)
     fence = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
     return f"{fence} {line} {fence}" if "`" in line else f"{fence}{line}{fence}"
+
+
+def one_line(text: str) -> str:
+    """Replace control and invisible characters by spaces."""
+    return _CONTROL.sub(" ", text)
+
+
+def escape_latex(text: str) -> str:
+    """Escape the characters that LaTeX interprets; control characters become spaces."""
+    return "".join(_LATEX.get(character, character) for character in one_line(text))
+
+
+def guard_cell(text: str) -> str:
+    """Return the text of a cell that no spreadsheet takes for a formula; control characters become spaces."""
+    printable = one_line(text)
+    return f"'{printable}" if _FORMULA.match(text) else printable

@@ -1,3 +1,6 @@
+import csv
+import io
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -5,15 +8,21 @@ import pytest
 from sumpool.bench.measures import Timing
 from sumpool.bench.results import (
     Column,
+    Result,
     Row,
+    Table,
     pivot,
     require_benchmark,
     significant,
     text_table,
+    to_csv,
+    to_latex,
     unique,
     where,
+    write_report,
 )
 from sumpool.errors import RecipeError
+from sumpool.io.replaceable import require_writable
 from tests.bench.test_models import REPORT
 
 ROWS = [
@@ -67,6 +76,47 @@ def test_a_row_as_json() -> None:
 def test_a_table_of_texts() -> None:
     table = text_table("title", ["a", "b"], [("1", "x"), ("2", "y")])
     assert (table.headings(), table.cells()) == (["a", "b"], [("1", "x"), ("2", "y")])
+
+
+TABLE = Table(
+    "errors & more",
+    [Column("name", "name"), Column("of", "exact"), Column("512", "error", ".2f")],
+    [Row({"name": "=cmd", "exact": "a_b", "error": -0.125}), Row({"name": "mean", "exact": "100 %"})],
+    ["50 % of it"],
+    keys=2,
+)
+
+
+def test_csv_has_unrounded_numbers_and_no_formula() -> None:
+    lines = [*csv.reader(io.StringIO(to_csv([TABLE, TABLE])))]
+    assert lines[:4] == [["errors & more"], ["name", "of", "512"], ["'=cmd", "a_b", "-0.125"], ["mean", "100 %", ""]]
+    assert lines[4] == []
+    assert lines[5:] == lines[:4]
+
+
+def test_latex_is_escaped() -> None:
+    lines = to_latex([TABLE]).splitlines()
+    assert lines[:2] == [r"% errors \& more", r"% 50 \% of it"]
+    assert lines[2] == r"\begin{tabular}{llr}"
+    assert lines[4] == r"name & of & 512 \\"
+    assert lines[6:8] == [r"=cmd & a\_b & -0.12 \\", r"mean & 100 \% & - \\"]
+    assert lines[-1] == r"\end{tabular}"
+
+
+def test_files_are_written(tmp_path: Path) -> None:
+    files = {"--csv": tmp_path / "t.csv", "--latex": tmp_path / "t.tex"}
+    require_writable(files)
+    write_report(replace(REPORT, result=Result({}, [TABLE])), files)
+    assert (tmp_path / "t.csv").read_bytes().decode() == to_csv([TABLE])
+    assert (tmp_path / "t.tex").read_text() == to_latex([TABLE])
+    write_report(REPORT, {"--csv": None, "--latex": None})
+
+
+def test_files_without_a_folder_are_refused(tmp_path: Path) -> None:
+    for option in ("--csv", "--latex"):
+        for path in (tmp_path / "nowhere" / "t.csv", tmp_path):
+            with pytest.raises(RecipeError, match=f"{option} must name a file in a folder that is there, got "):
+                require_writable({option: path})
 
 
 def test_benchmarks_are_replaced_and_other_files_are_not(tmp_path: Path) -> None:

@@ -37,7 +37,10 @@ def test_words_that_do_not_fit_are_said_before_anything_is_measured(
         ),
         (["corpus", "--length", "3"], "--length must go with a model, got corpus"),
         (["start", "--set", "bench.words=3"], "--set must go with a model, got start"),
-        (["--out", "nowhere/x"], "--out must name a file in a folder that is there, got nowhere/x"),
+        *(
+            ([option, "nowhere/x"], f"{option} must name a file in a folder that is there, got nowhere/x")
+            for option in ("--out", "--csv", "--latex")
+        ),
         (
             ["recipe.yaml", "--out", "recipe.yaml"],
             "recipe.yaml must be new or a benchmark that --out wrote, got another",

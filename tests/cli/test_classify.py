@@ -79,7 +79,7 @@ def test_evaluate_prints_scores_and_confusion() -> None:
 
 
 def test_options_of_summaries_are_refused() -> None:
-    result = run("evaluate", "runs/films", "--against", "LEAD")
+    result = run("evaluate", "runs/films", "--html", "page.html")
     assert isinstance(result.exception, RecipeError)
     assert "a classifier must be evaluated with --split, --limit, --out, --json and --set only" in str(result.exception)
 

@@ -182,6 +182,9 @@ def test_evaluate_scores_summaries_of_a_file() -> None:
     report = json.loads(result.stdout)
     assert report["documents"] == 60
     assert "words:Unicode" in report["signature"]
+    files = ("--html", "scores.html", "--csv", "scores.csv", "--latex", "scores.tex")
+    assert run(*words, *files).exit_code == 0
+    assert Path("scores.html").read_text().startswith("<!doctype html>")
     refused = run(*words, "--out", "runs")
     assert isinstance(refused.exception, RecipeError)
 

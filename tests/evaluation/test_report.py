@@ -4,19 +4,9 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from sumpool.evaluation.report import (
-    Difference,
-    EvaluationReport,
-    ReportRow,
-    ScoreAggregator,
-    best_scores,
-    score_table,
-    win_table,
-)
+from sumpool.evaluation.report import EvaluationReport, ScoreAggregator
 from sumpool.evaluation.rouge import TYPES, EvaluationConfig, Score
 from sumpool.evaluation.scorer import ScoredDocument, SummaryMetrics
-from sumpool.evaluation.statistics import Estimate, PairedTest
-from sumpool.text.cleaning import Bold
 from sumpool.text.fragments import Copying
 
 NAMES = {"model": "tiny", "lead": "LEAD-60", "oracle": "oracle-3"}
@@ -141,61 +131,3 @@ def test_length_of_baselines_is_a_number() -> None:
     for words in (0, "summary"):
         with pytest.raises(ValidationError, match=r"lead_words"):
             EvaluationConfig.model_validate({"lead_words": words})
-
-
-F1 = Estimate(0.4125, 0.4, 0.42)
-TEST = PairedTest(Estimate(0.05, -0.01, 0.06), bootstrap=0.25, permutation=0.125, wins=1200, ties=3, losses=40)
-
-
-def row(part: str, system: str, documents: int = 1243) -> ReportRow:
-    return ReportRow(part, system, documents, dict.fromkeys(TYPES, F1), 40.4, 0.02, None)
-
-
-def difference(part: str, other: str) -> Difference:
-    return Difference(part, "tiny", other, 1243, dict.fromkeys(TYPES, TEST), dict.fromkeys(TYPES, 0.375))
-
-
-REPORT = EvaluationReport(
-    rows=(row("all", "tiny"), row("all", "LEAD-60")),
-    signature="signature",
-    documents=1243,
-    notes=(),
-    differences=(difference("all", "LEAD-60"), difference("low-leak", "LEAD-60")),
-)
-
-
-def test_scores_are_percent_with_intervals() -> None:
-    titles, cells = score_table(REPORT)
-    assert len(titles) == len(cells[0]) == len(cells[1])
-    first = dict(zip(titles, cells[0], strict=True))
-    assert first["ROUGE-1"] == "41.2 [40.0, 42.0]"
-    assert (first["words"], first["repeated"], first["unsupported"], first["documents"]) == ("40", "2.0 %", "", "1,243")
-
-
-def test_wins_are_those_of_all_documents() -> None:
-    titles, cells = win_table(REPORT)
-    assert len(titles) == len(cells[0])
-    assert cells == [
-        (
-            "LEAD-60",
-            "+5.0 [-1.0, +6.0]",
-            "+5.0 [-1.0, +6.0]",
-            "1,200/3/40",
-            "1,200/3/40",
-            "0.250 / 0.250",
-            "0.125 / 0.125",
-            "0.375 / 0.375",
-        ),
-    ]
-
-
-def test_the_best_score_is_bold_but_for_the_oracle() -> None:
-    better = Estimate(0.4131, 0.4, 0.42)
-    scores = {"tiny": F1, "other": better, "same": Estimate(0.4133, 0.4, 0.42), "oracle-3": Estimate(0.7, 0.6, 0.8)}
-    rows = tuple(
-        replace(row("all", name), rouge={**row("all", name).rouge, "rouge2": f1}) for name, f1 in scores.items()
-    )
-    found = replace(REPORT, rows=rows)
-    assert {system for _, system, name in best_scores(found) if name == "rouge2"} == {"other", "same"}
-    cells = [cells[3] for cells in score_table(found)[1]]
-    assert [isinstance(cell, Bold) for cell in cells] == [False, True, True, False]

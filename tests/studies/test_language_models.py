@@ -190,7 +190,7 @@ def test_table_1_has_a_row_for_each_boundary_and_a_column_for_each_text() -> Non
     rows = "study.rows=[vanilla,fixed-2,whitespace]"
     report = run_study("language-models", overrides=[*SMALL, rows, "study.texts=[text.txt,suomi.txt]"])
     folder = Path("language-models")
-    assert (folder / "boundaries.json").is_file()
+    assert all((folder / f"boundaries{suffix}").is_file() for suffix in (".json", ".csv", ".tex"))
     saved = json.loads((folder / "boundaries.json").read_text())
     assert {(row["text"], row["row"]) for row in saved["rows"]} == {
         (text, row) for text in ("text", "suomi") for row in ("vanilla", "fixed-2", "whitespace")

@@ -51,7 +51,9 @@ COMMANDS = (
     Command("summarize", ("summarize", "rows.jsonl", "--fast", "--out", "out.jsonl", "--resume"), ("out.jsonl",)),
     Command("summarize --out-dir", ("summarize", "rows.jsonl", "--fast", "--out-dir", "out"), ("out",)),
     Command("evaluate", (*EVALUATE, "--out", "scores", "--set", "evaluate.lead_words=20"), ("scores", ".scores")),
-    Command("report", (*EVALUATE, "--out", "scores", "--resume"), ("scores", ".scores")),
+    Command(
+        "report", (*EVALUATE, "--out", "scores", "--resume", "--html", "page.html"), ("page.html", "scores", ".scores")
+    ),
     Command("export", ("export", "run", "exported", "--precision", "fp32"), ("exported",)),
 )
 
@@ -73,6 +75,7 @@ def base() -> Path:
     ours = [{"id": row["id"], "summary": row["document"][:150]} for row in rows]
     write_rows(folder / "ours.jsonl", ours[:_ROWS])
     (folder / "toy.yaml").write_text(TOY.format(folder=".") + TRAIN)
+    (folder / "page.html").write_text("older")
     commands = (
         ("train", "toy.yaml", "--out", "run"),
         ("summarize", "rows.jsonl", "--fast", "--out", "out.jsonl", "--limit", "3"),

@@ -1,6 +1,9 @@
+import csv
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 from shutil import copytree
 from types import SimpleNamespace
@@ -276,7 +279,8 @@ def test_systems_are_rows_of_one_table(run: Path, tmp_path: Path) -> None:
     rows = "".join(f'rfc{number},"Hosts send {number}, datagrams."\n' for number in reversed(range(DOCUMENTS)))
     (tmp_path / "other.csv").write_text("id,prediction\n" + rows)
     targets = [run, tmp_path / "first.txt", tmp_path / "other.csv"]
-    found = evaluate_systems(targets, names=["ours", "A & B"])
+    outputs = Results(latex=tmp_path / "a.tex", csv=tmp_path / "a.csv", html=tmp_path / "a.html")
+    found = evaluate_systems(targets, names=["ours", "A & B"], results=outputs)
     assert [row.system for row in found.rows if row.slice == "all"][:4] == ["ours", "A & B", "other", "LEAD-60"]
     scorer = RougeScorer(["rouge1", "rouge2"], use_stemmer=True)
     written_texts = {
@@ -301,6 +305,12 @@ def test_systems_are_rows_of_one_table(run: Path, tmp_path: Path) -> None:
         assert tests[other].rouge["rouge1"].permutation == pytest.approx(exact.pvalue, abs=0.03)
         p_values = [item.rouge["rouge1"].permutation for item in tests.values()]
         assert tests[other].holm["rouge1"] == holm(p_values)[[*tests].index(other)]
+    assert r"A \& B & " in (tmp_path / "a.tex").read_text()
+    assert (tmp_path / "a.tex").read_text().count(r"\textbf{") >= 4
+    assert {"ours", "A & B", "other"} < {
+        row["system"] for row in csv.DictReader(StringIO((tmp_path / "a.csv").read_text()))
+    }
+    assert "<h1>Evaluation of ours, A &amp; B, other</h1>" in (tmp_path / "a.html").read_text()
     assert json.loads((tmp_path / "other-evaluation" / "report.json").read_text())["rows"][0]["system"] == "other"
 
 
@@ -361,7 +371,8 @@ def test_documents_without_some_summary_are_left_out(files: tuple[Path, Path], r
 def test_all_systems_are_cut_to_one_length(run: Path, files: tuple[Path, Path], tmp_path: Path) -> None:
     long = tmp_path / "long.txt"
     long.write_text("\n".join(" ".join(example(number).document.split()) for number in range(DOCUMENTS)))
-    found = evaluate_systems([run, long], results=Results(equal_length="shortest"))
+    results = Results(equal_length="shortest", html=tmp_path / "a.html")
+    found = evaluate_systems([run, long], results=results)
     named = ["tiny", "long", "LEAD", "LexRank", "TextRank", "random", "oracle-3"]
     assert [row.system for row in found.rows if row.slice == "all"] == named
     assert {row.words for row in found.rows if row.system != "oracle-3"} == {5}
@@ -388,3 +399,31 @@ def test_wrong_settings_of_a_file_are_reported_before_it_is_read(files: tuple[Pa
         evaluate_systems([Path("missing")], references=files[1], overrides=["evaluate.lead_wrds=7", "x=1"])
     with pytest.raises(RecipeError, match=r"--set must look like section\.setting=value"):
         evaluate_systems([files[0]], references=files[1], overrides=["lead_words"])
+
+
+def test_the_report_is_written_to_files(run: Path, tmp_path: Path) -> None:
+    results = Results(html=tmp_path / "a.html", latex=tmp_path / "a.tex", csv=tmp_path / "a.csv")
+    found = evaluate_systems([run], results=results)
+    markup = (tmp_path / "a.html").read_text()
+    assert markup.count("<article>") == DOCUMENTS
+    assert example(3).document.split("\n")[0] in markup
+    assert found.signature in (tmp_path / "a.tex").read_text()
+    assert len((tmp_path / "a.csv").read_text().splitlines()) == 1 + len(found.rows)
+    (tmp_path / "a.html").unlink()
+    evaluate_systems([run], results=replace(results, resume=True))
+    assert (tmp_path / "a.html").read_text() == markup
+
+
+def test_files_that_cannot_be_written_are_named_before_the_model_is_asked(run: Path, tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "missing" / "file"):
+        for results in (Results(html=path), Results(latex=path), Results(csv=path)):
+            with pytest.raises(RecipeError, match="must name a file in a folder that is there, got "):
+                evaluate_systems([run], results=results)
+    (tmp_path / "prepared" / "page.html").touch()
+    evaluate_systems([run], limit=2, results=Results(tmp_path / "other", html=tmp_path / "prepared" / "page.html"))
+    listed = tmp_path / "prepared" / "test" / "texts.jsonl"
+    before = listed.read_bytes()
+    with pytest.raises(RecipeError, match=r"texts\.jsonl must not be a file that .*manifest\.json lists"):
+        evaluate_systems([run], results=Results(csv=listed))
+    assert listed.read_bytes() == before
+    assert not (run / "evaluation").exists()

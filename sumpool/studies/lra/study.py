@@ -2,7 +2,7 @@
 
 <folder>/<task>/data/                          rows
 <folder>/<task>/<attention>-seed<n>/           run folders, which a second call continues with
-<folder>/<task>/results.json
+<folder>/<task>/results.json, .csv, .tex
 
 Settings of attentions are those of the code released with Skyformer and, of the ablations, Skeinformer: 128 features,
 landmarks or columns (Skeinformer 256), drawn anew at each training step. Nystrom has no convolution, Linformer one
@@ -147,7 +147,7 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     sizes = "; ".join(f"{split}: {count:,} rows" for split, count in counts.items())
     table = make_lra_table(config.task, rows, [note, sizes])
     result = Result({"attentions": rows}, [table], {"rows": counts})
-    return report_runs("lra", config.task, config, first, config.seeds[0], result, folder / "results.json")
+    return report_runs("lra", config.task, config, first, config.seeds[0], result, folder / "results")
 
 
 def row_names() -> tuple[str, ...]:

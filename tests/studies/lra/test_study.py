@@ -1,10 +1,11 @@
+import csv
 import json
 import math
 from pathlib import Path
 
 import pytest
 
-from sumpool.bench.results import Row
+from sumpool.bench.results import Row, to_csv, to_latex
 from sumpool.core.attention.informer import InformerAttentionConfig
 from sumpool.core.model.config import EncoderLayerConfig
 from sumpool.errors import RecipeError
@@ -57,8 +58,11 @@ def test_tables_are_exported_best_first() -> None:
     assert [cells[0] for cells in table.cells()] == ["vanilla", "linear"]
     assert table.cells()[1][4:6] == ("-", "-")
     assert rows[0].to_json()["runs"][0]["accuracy"]["mean"] == 0.2
-    assert table.title == "Long Range Arena, listops"
-    assert table.cells()[0][1:3] == ("40.00", "30.00")
+    title, *rest = to_csv([table]).splitlines()
+    lines = list(csv.DictReader(rest))
+    assert title == '"Long Range Arena, listops"'
+    assert (lines[0]["attention"], lines[0]["accuracy %"], lines[1]["Skyformer"]) == ("vanilla", "40.0", "")
+    assert r"vanilla & 40.00 & 30.00" in to_latex([table])
 
 
 def test_a_run_is_read_from_its_log(tmp_path: Path) -> None:
@@ -141,7 +145,7 @@ def test_attentions_are_trained_and_compared(folder: Path) -> None:
     result = run_study("lra", overrides=SMALL)
     assert result.suite == "lra"
     assert {row["attention"] for row in result.result.rows["attentions"]} == {"vanilla", "linear"}
-    assert (folder / "results.json").is_file()
+    assert all((folder / name).is_file() for name in ("results.json", "results.csv", "results.tex"))
     assert (folder / "vanilla-seed1" / "evaluation" / "test" / "report.json").is_file()
     first = json.loads((folder / "results.json").read_text())
     assert [row["steps"] for row in first["attentions"]] == [2, 2]
