@@ -152,6 +152,14 @@ def same_threads() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A cache folder of the tests instead of that of the user."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("SUMPOOL_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+        yield
+
+
 @pytest.fixture
 def tiny_recipe(tmp_path: Path) -> Path:
     """A complete recipe of a model that trains in no time; it names data that is not there."""
@@ -241,7 +249,7 @@ def write_rows(path: Path, seed: int, count: int = 60) -> None:
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def trained(tmp_path_factory: pytest.TempPathFactory, cache_folder: None) -> Path:  # noqa: ARG001
     """Folder with rows.jsonl, toy.yaml, prepared/ and the finished run/, made once for all processes of the tests.
 
     Nobody changes it: whoever changes the run takes `trained_run`.

@@ -78,7 +78,9 @@ Run = Annotated[Path | None, typer.Option("--model", metavar="RUN", help=RUN_HEL
 RunFolder = Annotated[
     Path, typer.Argument(metavar="RUN", parser=run_folder, help="Run folder of the model, or shipped.")
 ]
-Verify = Annotated[bool, typer.Option("--verify", help="Compare the hashes of the prepared data too; default: sizes.")]
+Verify = Annotated[
+    bool, typer.Option("--verify", help="Compare the prepared data with all its hashes; default: what has changed.")
+]
 VERIFY = "data.verify=true"
 """Setting of `--verify`."""
 Documents = Annotated[

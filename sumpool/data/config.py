@@ -176,7 +176,8 @@ class PreparedDataConfig(Settings, ABC):
     tokenizer: Path | None = None
     """Run folder or imported model whose tokenizer is used; by default one is made from the training split."""
     verify: bool = False
-    """Whether to compare the hashes of prepared data with its manifest before it is read; otherwise sizes only."""
+    """Whether to hash all prepared data before it is read; otherwise a file is hashed once on a machine, and again when
+    its size, times or inode change."""
 
     @model_validator(mode="after")
     def _require_folder(self) -> Self:

@@ -4,11 +4,15 @@ The fingerprint of prepared data is a digest of everything that it depends on. T
 facts about its origin: `fingerprint` with the modification times of the source files, which is compared first,
 `without_times`, and `source`, the digest of the content of the files, which decides where only the times differ.
 
-Sizes of files are compared wherever prepared data is read, hashes on request.
+Sizes of files are compared every time, hashes once per machine and change: a file whose hash has been compared is kept
+in the cache folder of the user by its path, size, times and inode. Where that folder cannot be written or its content
+is damaged, every file is hashed.
 """
 
 import hashlib
 import json
+import os
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -17,7 +21,8 @@ import sumpool
 from sumpool.data.config import DataConfig, PreparedDataConfig
 from sumpool.data.report import DataReport
 from sumpool.errors import DataError, RecipeError
-from sumpool.io.atomic import disk_errors, replace_folder
+from sumpool.io.atomic import disk_errors, replace_file, replace_folder
+from sumpool.io.bounded import parse_json, read_regular
 from sumpool.io.lock import LOCK_SUFFIX, announced_wait, locked
 from sumpool.io.manifest import NAME, FileDigest, Manifest
 from sumpool.io.replaceable import require_replaceable
@@ -25,11 +30,17 @@ from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.text.tokenizer import tokenizer_files
 
 _SCHEMA = 1
+CACHE = "SUMPOOL_CACHE"
+"""Environment variable that names the cache folder; by default ~/.cache/sumpool."""
+SETTLED_SECONDS = 2.0
+"""Age of a change after which the next one gets another time on every file system."""
 OTHER_FOLDER = "move it away, or set data.prepared to another folder"
 """Advice about a folder with other content."""
 _OTHER_DISK = "prepare again, or name a folder on another disk as data.prepared"
 _NAMED_DIGITS = 8
 """Digits of a fingerprint in the name of a folder."""
+_State = list[int | str]
+"""What changes with the content of a file, and the hash that has been compared."""
 
 
 def find_or_prepare(
@@ -200,16 +211,54 @@ def verify_prepared(folder: Path, *, full: bool = False, check: Check = no_op) -
 
     Args:
         folder: The folder.
-        full: Whether to compare hashes too, not only sizes.
+        full: Whether to hash the files that this machine has hashed before, too.
         check: Called after every mebibyte that is hashed.
 
     Raises:
         DataError: If the folder is no prepared data, or a file is missing or changed.
     """
     manifest = Manifest.read(folder, "prepared data")
-    paths = {name: folder / name for name in manifest.files}
-    kept = {name for name, path in paths.items() if path.is_file() and path.stat().st_size == manifest.files[name].size}
-    manifest.verify(folder, manifest.files if full else manifest.files.keys() - kept, check)
+    cache = _cache_file(folder)
+    cached = {} if full else _read_cache(cache)
+    verified: dict[str, _State] = {}
+    for name, digest in manifest.files.items():
+        state = _verified_state(folder / name, digest.sha256)
+        if state[0] != digest.size or state != cached.get(name):
+            manifest.verify(folder, [name], check)
+            age = time.time() - (folder / name).stat().st_mtime
+            if state != _verified_state(folder / name, digest.sha256) or age < SETTLED_SECONDS:
+                continue  # a change at this moment could leave the time of the file as it is
+        verified[name] = state
+    if verified != cached:
+        with suppress(OSError):
+            cache.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(cache, json.dumps({"folder": str(folder.resolve()), "files": verified}).encode())
+
+
+def _cache_file(folder: Path) -> Path:
+    root = os.environ.get(CACHE) or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "sumpool"
+    name = hashlib.sha256(str(folder.resolve()).encode(errors="surrogatepass")).hexdigest()[:32]
+    with suppress(RuntimeError):  # a user without a home
+        root = Path(root).expanduser()
+    return Path(root) / "verified" / f"{name}.json"
+
+
+def _read_cache(cache: Path) -> Mapping[str, _State]:
+    """Read the cached states; empty if there are none or the file is damaged."""
+    try:
+        files = parse_json(read_regular(cache))["files"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return {}
+    return files if isinstance(files, dict) else {}
+
+
+def _verified_state(path: Path, sha256: str) -> _State:
+    """Return what changes with the content of a file, its size first; a missing file has no size."""
+    try:
+        status = path.stat()
+    except OSError:
+        return [-1]
+    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino, status.st_dev, sha256]
 
 
 def write_manifest(folder: Path, facts: Mapping[str, str], check: Check) -> None:

@@ -13,11 +13,12 @@ BIN = Path(sys.executable).parent
 """Folder of the script `sumpool`, beside the Python that runs the tests."""
 
 
-def environment() -> dict[str, str]:
+def environment(cache: Path) -> dict[str, str]:
     """Environment of the tests, with the checkout under test in place of an installed package."""
     return os.environ | {
         "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(ROOT),
+        "SUMPOOL_CACHE": str(cache),
         "COLUMNS": "100",
         "OMP_NUM_THREADS": "1",
     }
@@ -41,7 +42,7 @@ def run_with_imports(folder: Path, *words: str) -> tuple[str, set[str]]:
 
 
 def _finish(folder: Path, command: list[str], more: Mapping[str, str]) -> "subprocess.CompletedProcess[str]":
-    variables = {**environment(), **more}
+    variables = {**environment(folder / ".cache"), **more}
     done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, check=False)
     if done.returncode or "Traceback" in done.stderr:
         pytest.fail(f"{command} ended with exit code {done.returncode}:\n{done.stderr}", pytrace=False)

@@ -91,12 +91,12 @@ def test_data_that_is_gone_is_named_as_in_the_recipe(run: Path) -> None:
         (run / "manifest.json").write_text("{")
 
 
-@pytest.mark.parametrize(("verify", "content"), [("true", "RENAMED"), ("false", "renamed, longer")])
-def test_changed_data_is_named(run: Path, verify: str, content: str) -> None:
+@pytest.mark.parametrize("verify", ["true", "false"])
+def test_changed_data_is_named(run: Path, verify: str) -> None:
     recipe = load_recipe(run, [f"data.verify={verify}"])
     prepared_data_of(run, recipe)
-    Path("prepared/renamed/tokens.bin").write_text(content)
-    with pytest.raises(DataError, match=r"prepared/renamed/tokens\.bin must hold 7 bytes.* it is damaged or was"):
+    Path("prepared/renamed/tokens.bin").write_text("RENAMED")
+    with pytest.raises(DataError, match=r"prepared/renamed/tokens\.bin must hold 7 bytes with .* it is damaged or was"):
         prepared_data_of(run, recipe)
 
 
