@@ -28,11 +28,13 @@ import torch
 
 from sumpool.bench.config import BenchSettings, CorpusConfig, load_settings
 from sumpool.bench.measures import Timing
-from sumpool.bench.peer_process import PeerJob, choose_documents, spread, write_documents
+from sumpool.bench.peer_process import PeerJob
 from sumpool.bench.peers import BUILDS, CTranslate2Peer, TransformersPeer, compute_types, library_versions
 from sumpool.bench.results import UNFINISHED, BenchReport, Result, Row, make_report, make_table, quotient
 from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
+from sumpool.data.config import Example
+from sumpool.data.sources import RfcSourceConfig
 from sumpool.errors import RecipeError
 from sumpool.inference.loading import find_model
 from sumpool.io.bounded import parse_json
@@ -135,6 +137,34 @@ def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report
     composed = make_report(recipe.name, "corpus", conditions, kept, result)
     versions = composed.versions | (library_versions() if peers else {})
     return replace(composed, precision=f"{precision}{', the fastest of each peer' * peers}", versions=versions)
+
+
+def choose_documents(number: int) -> list[Example]:
+    """Return RFCs at equal distances in the test split ordered by length, the shortest and the longest among them.
+
+    They are returned in the order of their RFC numbers, so that lengths are mixed.
+
+    Raises:
+        RecipeError: If the test split has fewer.
+    """
+    rows = list(RfcSourceConfig().examples("test"))
+    if number > len(rows):
+        raise RecipeError(f"bench.documents must be at most {len(rows)}, the RFCs of the test split, got {number}")
+    return sorted(spread(rows, number), key=lambda row: int(row.id.removeprefix("RFC")))
+
+
+def spread(rows: list[Example], number: int) -> list[Example]:
+    """Return `number` documents at equal distances in the order of their lengths."""
+    ordered = sorted(rows, key=lambda row: (len(row.document.split()), row.id))
+    last = max(number - 1, 1)
+    return [ordered[round(index * (len(ordered) - 1) / last)] for index in range(number)]
+
+
+def write_documents(path: Path, rows: list[Example]) -> Path:
+    """Write documents as JSON lines for `sumpool summarize`; returns the path."""
+    lines = (json.dumps({"id": row.id, "document": row.document}) for row in rows)
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Process of a peer, `python -m sumpool.bench.peer_process JOB.json`, and the RFCs that all systems read.
+"""Process of a peer: `python -m sumpool.bench.peer_process JOB.json`.
 
 Prints a line for each summary as soon as its batch is done; in a trial, a line for each batch size. Documents are
 sorted by length, short ones first, which wastes little on padding and makes the first summary early.
@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sumpool.data.config import Example
-from sumpool.data.sources import RfcSourceConfig
-from sumpool.errors import RecipeError
 from sumpool.io.bounded import parse_json
 from sumpool.special_tokens import BOS, EOS
 from sumpool.text.tokenizer import load_tokenizer
@@ -23,45 +20,29 @@ Generate = Callable[[Sequence[list[int]]], list[list[int]]]
 """Generates a summary for each document of a batch."""
 
 
-def choose_documents(number: int) -> list[Example]:
-    """Return RFCs at equal distances in the test split ordered by length, the shortest and the longest among them.
-
-    They are in the order of their numbers, so that lengths are mixed.
-
-    Raises:
-        RecipeError: If the bundled sample has fewer.
-    """
-    rows = list(RfcSourceConfig().examples("test"))
-    if number > len(rows):
-        raise RecipeError(f"bench.documents must be at most {len(rows)}, the RFCs of the test split, got {number}")
-    return sorted(spread(rows, number), key=lambda row: int(row.id.removeprefix("RFC")))
-
-
-def spread(rows: list[Example], number: int) -> list[Example]:
-    """Return some documents at equal distances in the order of their lengths."""
-    ordered = sorted(rows, key=lambda row: (len(row.document.split()), row.id))
-    last = max(number - 1, 1)
-    return [ordered[round(index * (len(ordered) - 1) / last)] for index in range(number)]
-
-
-def write_documents(path: Path, rows: list[Example]) -> Path:
-    """Write documents as JSON lines for `sumpool summarize`; returns the path."""
-    lines = (json.dumps({"id": row.id, "document": row.document}) for row in rows)
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return path
-
-
 def read_documents(path: Path) -> list[tuple[str, str]]:
-    """Read id and text of each document that `write_documents` wrote."""
+    """Read the ID and the text of each document from JSON lines."""
     rows = [parse_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [(row["id"], row["document"]) for row in rows]
 
 
 @dataclass(frozen=True)
 class PeerJob:
-    """Work of a peer's process; `precision` is a dtype of torch, or a compute type of CTranslate2.
+    """Work of a peer's process.
 
-    `batches` are the sizes of a trial, or the one of a measurement.
+    Attributes:
+        library: "transformers" or "ctranslate2".
+        model: Folder of the peer's weights.
+        precision: Name of a dtype of torch, or a compute type of CTranslate2.
+        device: Device of torch.
+        threads: Threads of CTranslate2.
+        tokenizer: Folder of the tokenizer.
+        documents: JSON lines of the documents.
+        source_length: Tokens of a document that the peer reads at most.
+        beams: Beams of the search.
+        generate: Tokens of each summary.
+        batches: Documents per batch: the sizes that a trial compares, or the only size of a measurement.
+        is_trial: Whether the time of each batch size is printed instead of summaries.
     """
 
     library: str
@@ -102,7 +83,7 @@ def transformers_generator(job: PeerJob, pad: int) -> Generate:
 
 
 def ctranslate2_generator(job: PeerJob) -> Generate:
-    """Load a model of CTranslate2; its tokens are named after their numbers."""
+    """Load a model of CTranslate2, whose vocabulary is the token ids as text."""
     from ctranslate2 import Translator
 
     engine = Translator(
@@ -123,16 +104,15 @@ def ctranslate2_generator(job: PeerJob) -> Generate:
 
 
 def main(path: Path) -> None:
-    """Do the work of a file."""
+    """Run the job that a JSON file describes."""
     tree = parse_json(path.read_bytes())
     job = PeerJob(**{**tree, "batches": tuple(tree["batches"])})
     tokenizer = load_tokenizer(Path(job.tokenizer))
     pad = tokenizer.special_tokens.pad
     generate = ctranslate2_generator(job) if job.library == "ctranslate2" else transformers_generator(job, pad)
-    # cut at what the model reads, short ones first
     rows = read_documents(Path(job.documents))
     encoded = tokenizer.encode_batch([" ".join(text.split()) for _, text in rows])
-    inner = job.source_length - 2
+    inner = job.source_length - 2  # besides BOS and EOS
     documents = [(name, [BOS, *ids[:inner], EOS]) for (name, _), ids in zip(rows, encoded, strict=True)]
     documents.sort(key=lambda document: len(document[1]))
     if job.is_trial:

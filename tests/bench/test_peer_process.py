@@ -4,7 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sumpool.bench.peer_process import choose_documents, read_documents, write_documents
+from sumpool.bench.corpus import choose_documents, write_documents
+from sumpool.bench.peer_process import read_documents
 from sumpool.data.sources import RfcSourceConfig
 from sumpool.errors import RecipeError
 
@@ -14,9 +15,7 @@ def read_once() -> Iterator[None]:
     """Read the bundled sample, which takes seconds, once."""
     rows = list(RfcSourceConfig().examples("test"))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            "sumpool.bench.peer_process.RfcSourceConfig", lambda: SimpleNamespace(examples={"test": rows}.get)
-        )
+        patch.setattr("sumpool.bench.corpus.RfcSourceConfig", lambda: SimpleNamespace(examples={"test": rows}.get))
         yield
 
 
