@@ -20,8 +20,8 @@ from sumpool.text.hf_tokenizer import (
     is_unigram,
     read_library,
     require_library,
-    require_numbers,
     require_supported,
+    require_token_ids,
 )
 from sumpool.text.tokenizer import TOKENIZER_JSON
 
@@ -108,12 +108,12 @@ def _from_lists(folder: Path, settings: Mapping[str, Any], names: Mapping[str, s
     """Read `vocab.json`, `merges.txt` and added tokens, with the post-processor of BART."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers, processors
 
-    require_numbers(read_json(folder / "vocab.json"))
+    require_token_ids(read_json(folder / "vocab.json"))
     read_regular(folder / "merges.txt")
     vocabulary, merges = models.BPE.read_file(str(folder / "vocab.json"), str(folder / "merges.txt"))
     added, described = _read_if_present(folder / "added_tokens.json"), settings.get("added_tokens_decoder", {})
     vocabulary |= added | {token["content"]: int(number) for number, token in described.items()}
-    require_numbers(vocabulary)
+    require_token_ids(vocabulary)
     library = Tokenizer(models.BPE(vocabulary, merges))
     library.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     library.decoder = decoders.ByteLevel()

@@ -37,14 +37,11 @@ if TYPE_CHECKING:
     import tokenizers
 
 _MAX_VOCABULARY = 1 << 21
-"""Tokens of a vocabulary at most; large ones have an eighth of it."""
+"""Maximum number of tokens; large vocabularies have an eighth of it."""
 _UNSUPPORTED = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
-"""Settings of BPE that byte-level BPE leaves off."""
-_NORMALIZERS = {
-    *("Precompiled", "Replace", "Strip", "StripAccents", "Lowercase", "Nmt"),
-    *("NFC", "NFD", "NFKC", "NFKD"),
-}
-"""Normalizers that leave letters letters."""
+"""Settings of BPE that are not supported."""
+_NORMALIZERS = {"Precompiled", "Replace", "Strip", "StripAccents", "Lowercase", "Nmt", "NFC", "NFD", "NFKC", "NFKD"}
+"""Normalizers of Unigram that are supported: after them the text still consists of letters, not of bytes."""
 _PRINTABLE = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
 _OTHERS = [byte for byte in range(256) if byte not in _PRINTABLE]
 _BYTES = {chr(byte): byte for byte in _PRINTABLE} | {chr(256 + index): byte for index, byte in enumerate(_OTHERS)}
@@ -67,8 +64,9 @@ class HuggingFaceTokenizer(Tokenizer):
 
         Raises:
             ValueError: If the tokenizer is neither byte-level BPE nor Unigram, or does not fit the ids.
+            DataError: If its normalizer is damaged.
         """
-        self._token_bytes, self._special, self._unknown = read_vocabulary(library, vocab_size)
+        self._token_bytes, self._special_ids, self._unknown = _read_vocabulary(library, vocab_size)
         library.encode_special_tokens = True
         library.no_truncation()
         library.no_padding()
@@ -124,7 +122,7 @@ class HuggingFaceTokenizer(Tokenizer):
         (folder / VOCABULARY_JSON).write_text(json.dumps(tree, indent=1) + "\n", "utf-8")
 
     def special_names(self) -> dict[str, str]:
-        """Return names of special tokens under those that transformers has for them."""
+        """Return the special tokens by their roles in transformers, such as `eos_token`."""
         special = self._special_tokens
         ids = {"pad_token": special.pad, "eos_token": special.eos, "unk_token": special.suppressed[-1]}
         if special.prefix:
@@ -145,14 +143,14 @@ class HuggingFaceTokenizer(Tokenizer):
         """Encode many texts, white space and line feeds as they are.
 
         Raises:
-            DataError: If a damaged normalizer, which `load` cannot recognise, fails on them.
+            DataError: If the normalizer is damaged, which may show only here.
         """
         with panics_as_errors():
             encodings = self._library.encode_batch_fast([clean(text) for text in texts], add_special_tokens=False)
-        special, unknown = self._special, self._unknown
+        special, unknown = self._special_ids, self._unknown
         if unknown is None:
             return [encoding.ids for encoding in encodings]
-        # Unigram has found special tokens in the texts.
+        # Unigram encodes the name of a special token in a text as the special token.
         return [[unknown if token in special else token for token in encoding.ids] for encoding in encodings]
 
     def split_sentences(self, text: str, splitter: SentenceSplitter) -> list[str]:
@@ -161,7 +159,7 @@ class HuggingFaceTokenizer(Tokenizer):
 
     def _decode(self, ids: list[int]) -> str:
         text = b"".join(self._token_bytes[token] for token in ids).decode("utf-8", errors="replace")
-        # Unigram has put a space before the text.
+        # Unigram puts a space before a text.
         return text if self._unknown is None else text.removeprefix(" ")
 
     def token_bytes(self) -> list[bytes]:
@@ -180,7 +178,7 @@ def require_library(path: Path) -> None:
 
 
 def read_library(path: Path) -> "tokenizers.Tokenizer":
-    """Read `tokenizer.json`, and check the numbers of its tokens before the library does.
+    """Read `tokenizer.json`, and check the ids of its tokens before the library does.
 
     Raises:
         OSError: If it cannot be read.
@@ -194,12 +192,12 @@ def read_library(path: Path) -> "tokenizers.Tokenizer":
     added = {token["content"]: token["id"] for token in tree.get("added_tokens") or ()}
     kind = model.get("type", "BPE")
     if kind == "Unigram":
-        numbers = {token: number for number, (token, _) in enumerate(model["vocab"])}
-        if len(numbers) < len(model["vocab"]):
+        ids = {token: index for index, (token, _) in enumerate(model["vocab"])}
+        if len(ids) < len(model["vocab"]):
             raise ValueError("a token that the vocabulary has twice")
-        require_numbers({**numbers, **added})
+        require_token_ids({**ids, **added})
     elif kind == "BPE":  # others are refused once the library has read them
-        require_numbers({**model["vocab"], **added})
+        require_token_ids({**model["vocab"], **added})
     with panics_as_errors():
         return tokenizers.Tokenizer.from_str(content.decode("utf-8-sig"))
 
@@ -217,24 +215,26 @@ def panics_as_errors() -> Iterator[None]:
         ) from error
 
 
-def require_numbers(vocabulary: Mapping[str, Any]) -> None:
-    """Raise a ValueError unless every token has a number of its own."""
+def require_token_ids(vocabulary: Mapping[str, Any]) -> None:
+    """Raise a ValueError unless every token has an id of its own."""
     tokens: dict[int, str] = {}
-    for token, number in vocabulary.items():
+    for token, id in vocabulary.items():
         token.encode()  # a lone surrogate is a ValueError
-        if type(number) is not int or not 0 <= number < _MAX_VOCABULARY:
-            raise ValueError(f"the token {token!r} with the number {number!r:.40}")
-        if number in tokens:
-            raise ValueError(f"the tokens {tokens[number]!r} and {token!r} with one number, {number}")
-        tokens[number] = token
+        if type(id) is not int or not 0 <= id < _MAX_VOCABULARY:
+            raise ValueError(f"the token {token!r} with the id {id!r:.40}")
+        if id in tokens:
+            raise ValueError(f"the tokens {tokens[id]!r} and {token!r} with one id, {id}")
+        tokens[id] = token
 
 
-def read_vocabulary(library: "tokenizers.Tokenizer", vocab_size: int) -> tuple[list[bytes], frozenset[int], int | None]:
-    """Return the tokens of a tokenizer for a model with `vocab_size` rows.
+def _read_vocabulary(
+    library: "tokenizers.Tokenizer", vocab_size: int
+) -> tuple[list[bytes], frozenset[int], int | None]:
+    """Read the vocabulary of a tokenizer for a model with `vocab_size` rows.
 
     Returns:
         UTF-8 bytes of every row of the model, empty for special tokens; ids of special tokens; and the id of the
-        unknown token, None for byte-level BPE, in which every text has tokens.
+        unknown token, None for byte-level BPE, which encodes every text without one.
 
     Raises:
         ValueError: If the tokenizer is of neither kind, or a token has no row or holds white space after a word.
@@ -277,7 +277,7 @@ def is_unigram(library: "tokenizers.Tokenizer") -> bool:
 
 
 def require_supported(library: "tokenizers.Tokenizer") -> None:
-    """Raise a ValueError unless a tokenizer is byte-level BPE or Unigram that splits text as described above."""
+    """Raise a ValueError unless a tokenizer is one of the two kinds that the module describes."""
     pre_tokenizers, normalizers = (_steps(_state(part)) for part in (library.pre_tokenizer, library.normalizer))
     kinds = [type(library.model).__name__, *(step["type"] for step in pre_tokenizers)]
     if kinds == ["BPE", "ByteLevel"]:
@@ -286,7 +286,8 @@ def require_supported(library: "tokenizers.Tokenizer") -> None:
         unsupported += [] if pre_tokenizers[0]["use_regex"] else ["use_regex: false"]
     elif kinds in (["Unigram", "Metaspace"], ["Unigram", "WhitespaceSplit", "Metaspace"]):
         unsupported = sorted({step["type"] for step in normalizers} - _NORMALIZERS)
-        # Settings by which words would not begin with "▁", each of them alone; behind a split the spaces are gone.
+        # With other settings words would not begin with "▁". After WhitespaceSplit, which drops the spaces, "first"
+        # would mark the first word only.
         schemes = ("always",) if len(pre_tokenizers) == 2 else ("always", "first")
         usual = {"replacement": ("▁",), "prepend_scheme": schemes, "split": (True,)}
         metaspace = pre_tokenizers[-1]

@@ -251,7 +251,7 @@ def test_another_unigram_is_refused(tmp_path: Path) -> None:
         (lambda tree: tree["model"]["vocab"].append("a"), "ValueError"),
         (lambda tree: tree["model"].update(vocab={"a": 0}), "ValueError"),
         (lambda tree: tree["model"]["vocab"].extend([f"▁t{n}", -3.0] for n in range(9)), "tokens for .* rows"),
-        (lambda tree: tree["added_tokens"][0].update(id=1), "with one number, 1"),
+        (lambda tree: tree["added_tokens"][0].update(id=1), "with one id, 1"),
     ]
     for change, reason in changes:
         (tmp_path / "tokenizer.json").write_bytes(whole)
@@ -281,7 +281,7 @@ def test_bytes_are_joined_to_characters(tmp_path: Path) -> None:
 def test_the_number_of_tokens_is_limited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     learn_unigram(TEXTS, tmp_path, "pegasus")
     monkeypatch.setattr("sumpool.text.hf_tokenizer._MAX_VOCABULARY", 100)
-    with pytest.raises(DataError, match="with the number 100"):
+    with pytest.raises(DataError, match="with the id 100"):
         read_tokenizer(tmp_path, 300, 0)
 
 
