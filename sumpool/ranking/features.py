@@ -1,12 +1,12 @@
 """Features of the sentences of a document for the ranker: their positions in its structure, and words.
 
-No list of words takes part: cue words and kinds of sections are learnt, see `ranker`. Words are compared by their first
-letters, which needs no stemmer and serves every language with spaces.
+No list of words takes part: `sumpool.ranking.ranker` learns cue words and kinds of sections. Words are compared by
+their first letters, which needs no stemmer and serves every language with spaces.
 """
 
 import re
 from array import array
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -22,17 +22,17 @@ from sumpool.text.word_graph import Indices, SentenceWords, Values, WordGraph
 Item = TypeVar("Item")
 
 _FRAME_START, _FRAME_END = 0.3, 0.08
-"""Shares of the document that are its beginning and end."""
+"""Shares of the document that are its frame: its beginning and its end."""
 _FIRST = 5
 """Sentences at the beginning that all others are compared with."""
 _OPENING = 3
 """First content words of a sentence."""
 _COMMON = 15
-"""Commonest content words of the document."""
+"""Most frequent content words of the document, whose number in a sentence is a feature."""
 _CHARACTER = re.compile(
     r"(?P<digit>\d)|(?P<capital>\b[A-Z])|(?P<straight>[\"'])|(?P<curly>[`\u201c\u201d\u2018\u2019])|(?P<mark>[^\w\s.,;:()-])"
 )
-"""Characters that are counted."""
+"""Characters that are counted, by kind."""
 FEATURES: Final = (
     "position",
     "log_index",
@@ -135,10 +135,11 @@ def sentence_features(
         for name, column in group.items():
             values[:, FEATURES.index(name)] = column[rows]
 
-    # some at a time, as a book has a hundred thousand sentences
-    fill(_structure(structure))
+    # a group at a time, as a book has a hundred thousand sentences
+    fill(_structure_features(structure))
     fill(style_features(texts, words))
-    deque(map(fill, lexical_features(words, headings, split_words(title, language), structure, language)), maxlen=0)
+    for group in lexical_features(words, headings, split_words(title, language), structure, language):
+        fill(group)
     return SentenceFeatures(
         values, words.part(rows), tuple(headings[section] for section in structure.section[rows].tolist())
     )
@@ -200,7 +201,7 @@ def outline(sentences: Sequence[SourceSentence]) -> Outline:
     )
 
 
-def _structure(structure: Outline) -> dict[str, Values]:
+def _structure_features(structure: Outline) -> dict[str, Values]:
     count = len(structure.indices)
     order = np.arange(count, dtype=np.float64)
     sizes = np.bincount(structure.section, minlength=len(structure.headings)).astype(np.float64)
@@ -235,30 +236,30 @@ def style_features(texts: Sequence[str], words: Iterable[Sequence[str]]) -> dict
         words: Their words.
     """
     counts = [Counter(match.lastgroup for match in _CHARACTER.finditer(text)) for text in texts]
-    characters = np.maximum(_counts(texts, len), 1)
-    sizes = _counts(words, len)
+    characters = np.maximum(_column(texts, len), 1)
+    sizes = _column(words, len)
     divisor = np.maximum(sizes, 1)
     return {
         "log_words": np.log1p(sizes),
-        "word_length": _counts(words, lambda sentence: sum(map(len, sentence))) / divisor,
-        "digits": _counts(counts, lambda count: count["digit"]) / characters,
-        "capitals": _counts(counts, lambda count: count["capital"]) / divisor,
-        "brackets": _counts(texts, lambda text: text.count("(") + text.count("[")),
-        "commas": _counts(texts, lambda text: text.count(",")) / divisor,
-        "quotes": _counts(counts, lambda count: count["straight"] + count["curly"]) / divisor,
-        "marks": _counts(counts, lambda count: count["curly"] + count["mark"]) / characters,
-        "ends_with_full_stop": _counts(texts, lambda text: text.endswith((".", "\u3002"))),
-        "ends_with_colon": _counts(texts, lambda text: text.endswith((":", "\uff1a"))),
-        "is_question": _counts(texts, lambda text: text.endswith(("?", "\uff1f"))),
-        "starts_in_lower_case": _counts(texts, lambda text: text[:1].islower()),
+        "word_length": _column(words, lambda sentence: sum(map(len, sentence))) / divisor,
+        "digits": _column(counts, lambda count: count["digit"]) / characters,
+        "capitals": _column(counts, lambda count: count["capital"]) / divisor,
+        "brackets": _column(texts, lambda text: text.count("(") + text.count("[")),
+        "commas": _column(texts, lambda text: text.count(",")) / divisor,
+        "quotes": _column(counts, lambda count: count["straight"] + count["curly"]) / divisor,
+        "marks": _column(counts, lambda count: count["curly"] + count["mark"]) / characters,
+        "ends_with_full_stop": _column(texts, lambda text: text.endswith((".", "\u3002"))),
+        "ends_with_colon": _column(texts, lambda text: text.endswith((":", "\uff1a"))),
+        "is_question": _column(texts, lambda text: text.endswith(("?", "\uff1f"))),
+        "starts_in_lower_case": _column(texts, lambda text: text[:1].islower()),
         "log_words_before": np.log1p(np.cumsum(sizes) - sizes),
         "log_document_words": np.full(len(texts), np.log1p(sizes.sum())),
         "mean_words": np.full(len(texts), sizes.mean() if len(texts) else 0.0),
     }
 
 
-def _counts(items: Iterable[Item], count: Callable[[Item], float]) -> Values:
-    return np.fromiter(map(count, items), np.float64)
+def _column(items: Iterable[Item], measure: Callable[[Item], float]) -> Values:
+    return np.fromiter(map(measure, items), np.float64)
 
 
 def lexical_features(
@@ -266,9 +267,9 @@ def lexical_features(
     headings: Sequence[Sequence[str]],
     title: Sequence[str],
     structure: Outline,
-    language: str = ENGLISH,
+    language: str,
 ) -> Iterator[Mapping[str, Values]]:
-    """Measure centrality, frequency and overlap of the content words of sentences, some features at a time.
+    """Measure centrality, frequency and overlap of the content words of sentences, one group of features at a time.
 
     Args:
         words: Words of each sentence of prose.
@@ -279,9 +280,10 @@ def lexical_features(
     """
     content = SentenceWords(content_prefixes(sentence, language) for sentence in words)
     graph, columns = WordGraph.of(content)
+    heading_words = [set(content_prefixes(heading, language)) for heading in headings]
     with_word = np.zeros(len(columns))  # headings that have each word
-    for heading in headings:
-        with_word += _members(columns, content_prefixes(heading, language))
+    for heading in heading_words:
+        with_word += _members(columns, heading)
     weights = np.log1p(with_word)
     cells = graph.sentence * graph.words + graph.word  # ascending
     title_words = _members(columns, content_prefixes(title, language))
@@ -291,14 +293,17 @@ def lexical_features(
     openings = [[columns[word] for word in sentence[:_OPENING]] for sentence in content]
     logarithm = np.log(np.maximum(np.bincount(graph.word, graph.count, graph.words), 1))
     yield {
-        "title_in_opening": _counts(openings, lambda numbers: float(title_words[numbers].sum()) / _OPENING),
-        "frequency_in_opening": _counts(openings, lambda numbers: float(logarithm[numbers].sum()) / _OPENING),
+        "title_in_opening": _column(openings, lambda numbers: float(title_words[numbers].sum()) / _OPENING),
+        "frequency_in_opening": _column(openings, lambda numbers: float(logarithm[numbers].sum()) / _OPENING),
     }
-    of_headings = [set(content_prefixes(heading, language)) for heading in headings]
-    known = [sorted(columns[word] for word in words if word in columns) for words in of_headings]
-    in_headings = [section * graph.words + word for section, numbers in enumerate(known) for word in numbers]
+    in_headings = [
+        section * graph.words + columns[word]
+        for section, heading in enumerate(heading_words)
+        for word in heading
+        if word in columns
+    ]
     shared = np.isin(structure.section[graph.sentence] * graph.words + graph.word, in_headings)
-    sizes = np.array([max(len(words), 2) for words in of_headings])
+    sizes = np.array([max(len(heading), 2) for heading in heading_words])
     yield {
         "title_overlap": _mean(graph, title_words[graph.word]),
         "title_recall": graph.sum_by_sentence(title_words[graph.word]) / max(title_words.sum(), 1),
@@ -310,8 +315,8 @@ def lexical_features(
     }
 
 
-def _members(columns: dict[str, int], words: Sequence[str]) -> Values:
-    """Return 1 for each of the words, (words,), 0 for others."""
+def _members(columns: dict[str, int], words: Iterable[str]) -> Values:
+    """Mark the columns of some words by 1, all others by 0; (columns,)."""
     members = np.zeros(len(columns))
     members[[columns[word] for word in words if word in columns]] = 1.0
     return members
@@ -339,9 +344,9 @@ def _centralities(graph: WordGraph, structure: Outline) -> dict[str, Values]:
 
 def ranks(values: Values) -> Values:
     """Return the share of smaller values, from 0 to 1."""
-    ranks = np.empty(len(values))
-    ranks[np.argsort(values, kind="stable")] = np.arange(len(values)) / max(len(values) - 1, 1)
-    return ranks
+    shares = np.empty(len(values))
+    shares[np.argsort(values, kind="stable")] = np.arange(len(values)) / max(len(values) - 1, 1)
+    return shares
 
 
 def _frequencies(graph: WordGraph) -> dict[str, Values]:
@@ -356,7 +361,7 @@ def _frequencies(graph: WordGraph) -> dict[str, Values]:
     is_first[np.unique(graph.word, return_index=True)[1]] = 1.0
     return {
         "content_words": np.log1p(graph.sum_by_sentence(graph.count)),
-        "common_words": graph.sum_by_sentence(common[graph.word]) / max(_COMMON, 1),
+        "common_words": graph.sum_by_sentence(common[graph.word]) / _COMMON,
         "mean_log_frequency": _mean(graph, logarithm),
         "max_log_frequency": maximum,
         "first_mentions": _mean(graph, is_first),
