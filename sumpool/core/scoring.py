@@ -35,7 +35,7 @@ class Scorer(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, tokens: Tokens) -> Tensor:
-        """Score.
+        """Score each token.
 
         Returns:
             (batch, length), in [0, 1] at real tokens; undefined at padding. Only in training may a scorer draw from
@@ -147,7 +147,7 @@ class CoordinateScorerConfig(ScorerConfig):
 
 @final
 class CoordinateScorer(Scorer):
-    """Score by one feature."""
+    """Score by one feature of the state."""
 
     config: CoordinateScorerConfig
 

@@ -46,7 +46,7 @@ class Selection(nn.Module, ABC):
             key: (batch, heads, length, head_dim), keys of the layer's word attention, finite everywhere.
             mask: (batch, length), True at real states.
             sentences: Sentences of the memory.
-            vectors: (batch, sentences, dim), output of the sentence encoder of the same settings; None without one.
+            vectors: (batch, sentences, dim), output of the selection's sentence encoder; None if it has none.
 
         Returns:
             Tensors, batch first, shared by all beams of a document.
@@ -82,7 +82,7 @@ class IdealSelection(Selection):
     """Full attention weights summed over the words of each sentence."""
 
     def precompute(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
-        """Keep the keys and the sentence of each word."""
+        """Keep the keys, their mask and the sentence of each word."""
         del vectors
         return {"key": key, "mask": mask, "membership": sentences.membership(mask, key.dtype)}
 
@@ -125,7 +125,7 @@ class ApproximateSelection(Selection):
     def precompute(self, key: Tensor, mask: Tensor, sentences: Sentences, vectors: Tensor | None) -> dict[str, Tensor]:
         """Project the sentences once, (batch, heads, sentences, head_dim), and keep their mask."""
         del key, mask
-        assert vectors is not None, "settings that build this selection build an encoder of sentences"
+        assert vectors is not None, "a model with this selection has its sentence encoder"
         sentence_key = split_heads(self.key(vectors), self.heads).contiguous()  # else every step would copy
         return {"key": sentence_key, "exists": sentences.mask}
 

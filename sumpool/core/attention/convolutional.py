@@ -31,17 +31,18 @@ class ConvolutionalAttentionConfig(AttentionConfig):
     kernel: int = Field(3, ge=1, le=1024)
     """Tokens of a phrase; at least `stride`."""
     stride: int = Field(3, ge=1, le=1024)
-    """Tokens between the beginnings of two phrases."""
+    """Tokens between the beginnings of two successive phrases."""
     per_head: bool = False
-    """Whether each head has convolutions of its own, after the projections; else one precedes them."""
-
+    """Whether each head has convolutions of its own, after the projections; else one convolution precedes them."""
     radius: int | None = Field(None, ge=1, le=5_000_000)
     """Phrases on either side that a phrase attends to, as in `neighborhood`; null for all."""
 
     @model_validator(mode="after")
     def _check_kernel(self) -> Self:
         if self.kernel < self.stride:
-            raise ValueError(f"kernel must be at least stride = {self.stride}, got {self.kernel}; none may be skipped")
+            raise ValueError(
+                f"kernel must be at least stride = {self.stride}, got {self.kernel}; no token may be skipped"
+            )
         return self
 
 
@@ -60,7 +61,9 @@ class ConvolutionalAttention(BandAttention):
         real = tokens.mask[:, :: self.stride]  # (batch, phrases)
         if self.per_head:
             convolved = self._convolve(self.project(tokens.states), tokens.mask).chunk(3, dim=-1)
-            query, key, value = (split_heads(part, self.heads) for part in convolved)
+            query, key, value = (
+                split_heads(part, self.heads) for part in convolved
+            )  # (batch, heads, phrases, head_dim)
         else:
             query, key, value = self._project(tokens.with_states(self._convolve(tokens.states, tokens.mask)))
         if self.reach:
@@ -69,12 +72,11 @@ class ConvolutionalAttention(BandAttention):
             mixed = self._attend_in_windows(query, key, value, real, real, phrases)
         else:
             mixed = merge_heads(attend(query, key, value, real))  # (batch, phrases, dim)
-        distributed = self.distribute(zero_padding(mixed, real).mT).mT[:, : tokens.states.size(1)]
-        merged: Tensor = distributed.contiguous()
-        return merged
+        distributed: Tensor = self.distribute(zero_padding(mixed, real).mT).mT  # (batch, at least length, dim)
+        return distributed[:, : tokens.states.size(1)].contiguous()
 
     def _convolve(self, values: Tensor, mask: Tensor) -> Tensor:
-        """Apply the convolution to (batch, length, width): (batch, phrases, width)."""
+        """Convolve (batch, length, width), padded with zeros: (batch, phrases, width)."""
         phrases = -(-values.size(1) // self.stride)
         rest = (phrases - 1) * self.stride + self.kernel - values.size(1)
         convolved: Tensor = self.convolve(F.pad(zero_padding(values, mask), (0, 0, 0, rest)).mT).mT

@@ -33,7 +33,7 @@ class DilatedAttentionConfig(AttentionConfig):
 
 @final
 class DilatedAttention(BandAttention):
-    """Self-attention to every few tokens within a window."""
+    """Self-attention to every `dilation`-th token within a window."""
 
     def __init__(self, config: DilatedAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(config, dim, heads, config.window // 2)
@@ -41,21 +41,20 @@ class DilatedAttention(BandAttention):
 
     def _mix(self, tokens: Tokens) -> Tensor:
         parts = (self._interleave(merge_heads(part)) for part in self._project(tokens))
-        query, key, value = (
-            split_heads(part, self.heads) for part in parts
-        )  # (batch * d, heads, length / d, head_dim)
+        # (batch * dilation, heads, length / dilation, head_dim) each
+        query, key, value = (split_heads(part, self.heads) for part in parts)
         lengths = tokens.lengths
-        if lengths is not None:  # real tokens among every d-th token of each document
+        if lengths is not None:  # of the interleaved documents
             lengths = [
                 -(-max(0, length - first) // self.dilation) for length in lengths for first in range(self.dilation)
             ]
         positions, mask = self._interleave(tokens.positions), self._interleave(tokens.mask)
         mixed = self._attend_in_windows(query, key, value, positions, mask, lengths)
-        merged: Tensor = mixed.unflatten(0, (-1, self.dilation)).transpose(1, 2).flatten(1, 2)
+        merged: Tensor = mixed.unflatten(0, (-1, self.dilation)).transpose(1, 2).flatten(1, 2)  # (batch, length, dim)
         return merged[:, : tokens.states.size(1)]
 
     def _interleave(self, values: Tensor) -> Tensor:
-        """Split (batch, length, ...) into every d-th token: (batch * d, length / d, ...), padded with zeros."""
+        """Interleave (batch, length, ...), padded with zeros: (batch * dilation, length / dilation, ...)."""
         rest = -values.size(1) % self.dilation
         padded = F.pad(values, (0, 0) * (values.dim() - 2) + (0, rest))
         interleaved: Tensor = padded.unflatten(1, (-1, self.dilation)).transpose(1, 2).flatten(0, 1)

@@ -60,15 +60,15 @@ class SkeinformerAttention(Attention):
         dtype = value.dtype
         value = at_least_float32(value).masked_fill(~mask[:, None, :, None], 0.0)
         seed = step_seed(self.config.seed, self.config.redraw and self.training)
-        # Pilot queries, which exist, and their weights (batch, heads, samples, length).
+        # Pilot queries, (batch, heads, samples), and their exact weights, (batch, heads, samples, length).
         pilot, is_pilot = sample_tokens(mask, self.config.samples, seed, 0)
         pilot = pilot[:, None].expand(-1, self.heads, -1)
         is_pilot = is_pilot[:, None].expand_as(pilot)
         exact: Tensor | None = None
         if self.config.sampling == "importance" or self.config.reuse_pilot:
             exact = attention_weights(take_rows(query, pilot), key, mask).masked_fill(~is_pilot[..., None], 0.0)
-        index, is_drawn, odds = self._draw(exact, value, mask, seed)
-        weights, rest = self._weights(query, key, mask, index, is_drawn, odds)
+        index, is_drawn, expected = self._draw(exact, value, mask, seed)
+        weights, rest = self._weights(query, key, mask, index, is_drawn, expected)
         drawn = take_rows(value, index).masked_fill(~is_drawn[..., None], 0.0)  # (batch, heads, samples, head_dim)
         others = value.sum(2, keepdim=True) - drawn.sum(2, keepdim=True)
         mixed = matmul_exactly(weights, drawn) + rest * others
@@ -79,36 +79,44 @@ class SkeinformerAttention(Attention):
 
     @torch.no_grad()
     def _draw(self, exact: Tensor | None, value: Tensor, mask: Tensor, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Draw keys, and which exist, (batch, heads, samples) each; and their expected number of draws."""
+        """Draw keys by their importance, or uniformly.
+
+        Returns:
+            Indices of keys, True at draws that the document has, and how often each of these keys is expected to be
+            drawn, which is 1 for keys drawn without replacement; (batch, heads, samples) each.
+        """
         real = mask[:, None].expand(-1, self.heads, -1).double()
         if self.config.sampling == "uniform" or exact is None:
-            odds = real
+            importance = real
         else:
-            odds = exact.double().square().sum(2).sqrt() * value.double().norm(dim=3)
-            odds = odds.clamp(min=torch.finfo(torch.float32).tiny) * real
-        odds = odds / odds.sum(2, keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)
+            importance = exact.double().square().sum(2).sqrt() * value.double().norm(dim=3)
+            importance = importance.clamp(min=torch.finfo(torch.float32).tiny) * real
+        probability = importance / importance.sum(2, keepdim=True).clamp(min=torch.finfo(torch.float64).tiny)
         size = min(self.config.samples, mask.size(1))
         is_drawn = (torch.arange(size, device=mask.device) < mask.sum(1, keepdim=True))[:, None]
         is_drawn = is_drawn.expand(-1, self.heads, -1)
         draws = torch.stack([token_draws(mask, seed, 3 + head) for head in range(self.heads)], dim=1)
         if self.config.row_normalization == "none":  # with replacement, by the inverse of the distribution function
-            index = torch.searchsorted(odds.cumsum(2), draws[..., :size].contiguous()).clamp(max=mask.size(1) - 1)
+            index = torch.searchsorted(probability.cumsum(2), draws[..., :size].contiguous()).clamp(
+                max=mask.size(1) - 1
+            )
             number = is_drawn.sum(2, keepdim=True)
-            return index, is_drawn, number * odds.gather(2, index)
-        # The largest of independent Gumbel variables plus the logarithm of the odds are draws without replacement.
-        order = (odds.log() - (-draws.clamp(min=1e-12).log()).log()).masked_fill(~mask[:, None], -math.inf)
+            return index, is_drawn, number * probability.gather(2, index)
+        # Keys with the largest log-probabilities plus Gumbel noise are draws without replacement.
+        order = (probability.log() - (-draws.clamp(min=1e-12).log()).log()).masked_fill(~mask[:, None], -math.inf)
         index = order.argsort(dim=2, descending=True, stable=True)[..., :size]
         return index, is_drawn, torch.ones_like(index, dtype=torch.float64)
 
     def _weights(
-        self, query: Tensor, key: Tensor, mask: Tensor, index: Tensor, is_drawn: Tensor, odds: Tensor
+        self, query: Tensor, key: Tensor, mask: Tensor, index: Tensor, is_drawn: Tensor, expected: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Weights of drawn keys (batch, heads, length, samples), and of each other key (batch, heads, length, 1)."""
         query, key = at_least_float32(query) * query.size(3) ** -0.5, at_least_float32(key)
         scores = matmul_exactly(query, take_rows(key, index).mT)
         absent = ~is_drawn[:, :, None]  # (batch, heads, 1, samples)
         if self.config.row_normalization in ("none", "unweighted"):
-            weights = (scores - _log_sums(query, key, mask)).exp() / odds[:, :, None].clamp(min=1e-300).to(scores.dtype)
+            weights = (scores - _log_sums(query, key, mask)).exp()
+            weights = weights / expected[:, :, None].clamp(min=1e-300).to(scores.dtype)
             return weights.masked_fill(absent, 0.0), scores.new_zeros(()).expand(*scores.shape[:3], 1)
         lowest = torch.finfo(scores.dtype).min
         largest = scores.detach().masked_fill(absent, lowest).amax(3, keepdim=True)

@@ -1,9 +1,9 @@
 """Beam search and sampling with tensors of fixed shapes, for which the host waits every `STEPS_BETWEEN_CHECKS` tokens.
 
-They find the hypotheses of `search_on_host`, bit by bit, and draw the samples of `sample_on_host`: sums of
-log-probabilities in single precision and scores in double precision, of equal candidates the one with the lower beam,
-then the lower token id. Documents that have finished are computed along until the next check, and their results stay
-as they are. Constraints forbid what `NoRepeatTokens` and `NoRepeatWords` forbid.
+Hypotheses and samples are, bit by bit, those that `sumpool.core.decoding.beam` finds on the host: log-probabilities are
+summed in single precision and scored in double precision, and of equal candidates the one with the lower beam, then the
+lower token id, comes first. Documents that have finished are computed along until the next check, and their results
+stay as they are. Constraints forbid what `NoRepeatTokens` and `NoRepeatWords` forbid.
 """
 
 import math

@@ -1,10 +1,10 @@
 """Dynamic segment pooling (Nawrot et al., "Efficient Transformers with Dynamic Token Pooling", section 2.2).
 
-Boundary predictors split a document into segments of variable length, and each segment is pooled to one vector, its
-mean. Cost: O(length * dim).
+A boundary predictor splits a document into segments of variable length, and each segment is pooled to one vector, the
+mean of its vectors or the last of them. Cost: O(length * dim).
 
-Boundaries that are trained through the pooling get their gradient as in the released code (`core/nn/segments.py`, which
-the language model shares).
+Boundaries that are trained through the pooling get their gradient as in the released code
+(`sumpool.core.nn.states.memberships`, which the language model shares).
 
 Departures: the last real token always ends a segment (released: tokens after the last boundary are dropped); there is
 neither a null segment nor a shift, because an encoder is not causal; no additional layer normalisation; no matrix of

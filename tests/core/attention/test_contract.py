@@ -178,7 +178,7 @@ def test_draws_are_new_in_training_only(variant: str) -> None:
 @pytest.mark.parametrize(
     ("kind", "settings", "message"),
     [
-        ("convolutional", {"kernel": 2}, "kernel must be at least stride = 3, got 2; none may be skipped"),
+        ("convolutional", {"kernel": 2}, "kernel must be at least stride = 3, got 2; no token may be skipped"),
         ("efficient", {"local_heads": 4}, "local_heads must be less than heads = 4, got 4; lower it"),
         ("lsh", {"local_heads": 4}, "local_heads must be less than heads = 4, got 4; lower it"),
         ("nystrom", {"kernel": 4}, "must be odd, or 0 for no convolution, got 4"),
