@@ -1,6 +1,6 @@
 """Scores of one document: its summary and the baselines LEAD, random sentences, LexRank, TextRank and the oracle.
 
-LexRank is a random walk over sentences weighted by their similarity, see `text.word_graph`.
+LexRank is a random walk over sentences weighted by their similarity, see `sumpool.text.word_graph`.
 
 TextRank is the weighted PageRank of Mihalcea and Tarau (2004, sections 2.2 and 4) over the graph of sentences whose
 edges weigh the number of common words over log |S_i| + log |S_j|. The denominator depends on the lengths of both
@@ -39,10 +39,9 @@ ORACLE_SENTENCES = 3
 _DAMPING = 0.85
 """Probability that a step of TextRank follows an edge instead of jumping to any sentence."""
 _TOLERANCE = 1e-9
-"""Largest change of a sentence's rank in a step of TextRank after which the iteration ends."""
-
+"""TextRank ends once no rank changes by this much in a step."""
 _MAX_STEPS = 200
-"""Steps of TextRank at most; 0.85 ** 128 is below the tolerance."""
+"""Maximum steps of TextRank; 0.85 ** 128 is below the tolerance."""
 
 Ranks = NDArray[np.float64]
 """Rank of each sentence, (sentences,): the highest are taken first."""
@@ -153,7 +152,7 @@ class SummaryScorer:
         self._tokenizer = self.rouge.tokenizer
         self._words = self._tokenizer.words if isinstance(self._tokenizer, UnicodeTokenizer) else split_words
         length = "" if equal_length else f"-{config.lead_words}"
-        names: dict[str, str] = {
+        names = {
             "lead": f"LEAD{length}",
             "lexrank": f"LexRank{length}",
             "textrank": f"TextRank{length}",
@@ -172,7 +171,12 @@ class SummaryScorer:
         self.signature = " | ".join(described)
 
     def score(self, candidate: Candidate, others: Mapping[str, str] = MappingProxyType({})) -> ScoredDocument:
-        """Score a summary, those of other systems, and the baselines of the document if known."""
+        """Score a summary, those of other systems, and the baselines if the document is known.
+
+        Args:
+            candidate: The summary, scored as "model".
+            others: Summaries of the same document by other systems.
+        """
         document, reference = candidate.document, candidate.reference
         texts, words = {"model": candidate.summary, **others}, self._config.lead_words
         if self._equal_length:
@@ -206,7 +210,7 @@ class SummaryScorer:
 
     def _baseline_texts(self, candidate: Candidate, document: str, count: int) -> dict[str, str]:
         tokenizer = self._tokenizer
-        tokenize: Tokenize = cache(tokenizer.tokenize)  # of the sentences of this document
+        tokenize: Tokenize = cache(tokenizer.tokenize)  # baselines tokenize the same sentences
         texts = {"lead": tokenizer.first_words(document, count)} if "lead" in self.baselines else {}
         if self.baselines.keys() <= {"lead"}:
             return texts
@@ -275,9 +279,9 @@ def textrank(sentences: Sequence[Sequence[str]]) -> Ranks:
         weighted = weight @ by_length.reshape(len(lengths), graph.words)  # (lengths, words)
         return np.asarray(np.bincount(graph.sentence, weighted.ravel()[cell], count) - loop * vector)
 
-    degree = multiply(np.ones(len(sentences)))
-    inverse = np.divide(1.0, degree, out=np.zeros(len(sentences)), where=degree > 0)
-    ranks = np.ones(len(sentences))
+    degree = multiply(np.ones(count))
+    inverse = np.divide(1.0, degree, out=np.zeros(count), where=degree > 0)
+    ranks = np.ones(count)
     for _ in range(_MAX_STEPS):
         previous, ranks = ranks, 1 - _DAMPING + _DAMPING * multiply(ranks * inverse)
         if np.abs(ranks - previous).max(initial=0.0) < _TOLERANCE:

@@ -29,7 +29,7 @@ _NUMBERS = {
     **{word: str(10 * number) for number, word in enumerate(_TENS, 2)},
     **{"hundred": "100", "thousand": "1000", "million": "1000000"},
 }
-"""Numbers as words, without one, which is mostly none."""
+"""Number words and their digits; "one" is left out, as it is mostly a pronoun."""
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,11 @@ class FactCheck:
     """Comparison of a generated sentence with its document.
 
     Attributes:
-        unfounded: Numbers and names that no source has, and words that a negation precedes in either only, as "not".
+        unfounded: Numbers and names that no source has, and "not WORD" for each word that follows a negation either in
+            the sentence or in the sources, but not in both.
         sources: Indices of the sources, the one with the most copied words first; empty if nothing was copied.
         copied: Fraction of the words that were copied from the first source.
-        spliced: Number of trigrams that the document does not have, in sentences of fewer words of shorter n-grams.
+        spliced: Number of trigrams that the document does not have; a sentence of fewer words counts as one n-gram.
     """
 
     unfounded: tuple[str, ...]
@@ -73,7 +74,7 @@ class FactChecker:
             lower.update(word.form for word in sentence if word.surface[:1].islower())
             inner.update(word.form for word in sentence[1:] if word.surface[:1].isupper())
         self._names = inner - lower
-        """Words that the document never writes in lower case, not even within a sentence."""
+        """Words that the document capitalises within a sentence and never writes in lower case."""
 
     def check(self, sentence: str) -> FactCheck:
         """Compare a generated sentence with its sources."""
@@ -86,7 +87,7 @@ class FactChecker:
                     shared[index][start + offset].add(self._sentences[index][position + offset].is_negated)
         sources = _sources({index: set(negations) for index, negations in shared.items()})
         forms = {word.form for index in sources for word in self._sentences[index]}
-        # numbers, and names by their spelling; the first word if the document has it as a name alone
+        # The first word of a sentence is always capitalised: it is a name only if the document has it as one.
         facts = (
             word
             for position, word in enumerate(words)
@@ -106,7 +107,7 @@ class FactChecker:
     def _changed_negations(
         self, words: Sequence[_Word], sources: Sequence[int], shared: Sequence[Mapping[int, Set[bool]]]
     ) -> Iterator[str]:
-        """Yield the words that a negation precedes in the sentence or in its sources alone."""
+        """Yield "not WORD" for each word that follows a negation in the sentence or in its sources, but not in both."""
         has_negation = any(word.is_negated for index in sources for word in self._sentences[index])
         for position, word in enumerate(words):
             negations = [values[position] for values in shared if position in values]
@@ -149,8 +150,8 @@ def _ngrams(words: Sequence[_Word]) -> Iterator[tuple[str, ...]]:
     return zip(*(forms[offset : len(forms) - size + 1 + offset] for offset in range(size)), strict=True)
 
 
-def _sources(covered: dict[int, set[int]]) -> list[int]:
-    """Choose source sentences greedily by the words that each adds, earlier ones first among equals."""
+def _sources(covered: Mapping[int, Set[int]]) -> list[int]:
+    """Choose source sentences greedily by the words that each adds, of equals the earlier ones first."""
     chosen: list[int] = []
     rest = dict(covered)
     while rest:

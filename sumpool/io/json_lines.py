@@ -20,12 +20,12 @@ _BLOCK_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class Identity:
-    """Values that the records of a file depend on, saved beside it: records of two tasks never meet in one file.
+    """Values that the records of a file depend on, saved beside it, so that no file mixes records of two tasks.
 
     Attributes:
         path: The JSON file that holds the values.
-        values: Values by name, in plain words.
-        advice: What to do if the values differ.
+        values: The values; their names are shown in errors.
+        advice: What to do if the values differ, for the error.
     """
 
     path: Path
@@ -73,10 +73,10 @@ class ResumableFile:
             path: The file; devices and pipes are appended to as they are.
             resume: Whether to keep the lines of the file, except for a torn last one, instead of starting anew.
             identity: What the lines depend on; must be unchanged to resume.
-            advice: What to do once the disk takes the rest.
+            advice: What to do once there is room on the disk, for the error.
 
         Raises:
-            DataError: If the lines of the file have another identity.
+            DataError: If the lines of the file have another identity, or none that can be read.
             ResourceError: If the disk is full or fails.
             RecipeError: If the path cannot be written.
         """
@@ -85,7 +85,7 @@ class ResumableFile:
         if resume and path.exists():
             if identity:
                 identity.require_same()
-            if path.is_file():  # cut behind its last line feed, read backwards, as it may be long
+            if path.is_file():  # cut after its last line feed, searched for from the end, as the file may be long
                 with path.open("rb+") as file:
                     end, line_feed = file.seek(0, os.SEEK_END), -1
                     while end and line_feed < 0:
@@ -103,7 +103,10 @@ class ResumableFile:
             self._file = path.open("ab")
 
     def append(self, record: str) -> None:
-        """Append a line, without its line feed, and pass it to the operating system; a kill after that loses nothing.
+        """Append a line, and pass it to the operating system; a kill after that loses nothing.
+
+        Args:
+            record: The line without its line feed.
 
         Raises:
             ResourceError: If the disk is full or fails.
@@ -136,6 +139,7 @@ def read_records(path: Path, parse: Callable[[bytes], Record], rule: str, advice
 
     Raises:
         DataError: If a line is damaged.
+        OSError: If the file is missing or cannot be read.
     """
     with open_regular(path) as lines:
         for number, line in enumerate(lines, 1):

@@ -42,7 +42,7 @@ _EMBEDDING = ("shared.weight", "lm_head.weight", "encoder.embed_tokens.weight", 
 """Names of the matrix of embedding and output; a file contains it under one or more of them."""
 _HALVES = ("encoder", "decoder")
 _MAX_COMPUTED_POSITIONS = 1 << 17
-"""Positions that are computed, at most: no file vouches for their number."""
+"""Maximum number of computed positions, which no tensor of the file confirms."""
 
 
 def load_pretrained(
@@ -51,7 +51,7 @@ def load_pretrained(
     """Build a model with the weights of a pretrained one of the same sizes.
 
     Raises:
-        CheckpointError: If weights are missing, damaged or others.
+        CheckpointError: If weights are missing, damaged or of another model.
     """
     weights = convert_weights(Tensors(folder), pretrained, config, extend)
     with torch.device("meta"), SkipInit():  # random weights would be overwritten
@@ -88,7 +88,7 @@ class Tensors:
         return name in self._files
 
     def names(self) -> list[str]:
-        """Names of the tensors that are not taken yet."""
+        """Return the sorted names of the tensors that are not taken yet."""
         return sorted(self._files)
 
     def require(self, name: str, shape: tuple[int, ...]) -> None:
@@ -122,7 +122,7 @@ class Tensors:
         except (OSError, SafetensorError, ValueError) as error:
             raise CheckpointError(f"{label} must be readable, got: {error}; download it again") from error
         if tensor.dtype not in _FLOATS:
-            raise CheckpointError(f"{label} must be of floating point, got {tensor.dtype}; take weights not quantised")
+            raise CheckpointError(f"{label} must be of floating point, got {tensor.dtype}; take unquantised weights")
         tensor = tensor.to(torch.float32)
         if not (tensor.isfinite() | (tensor.isneginf() & allow_minus_inf)).all():
             raise CheckpointError(f"{label} must hold finite numbers, got others; download it again")
@@ -132,7 +132,7 @@ class Tensors:
 def convert_weights(
     tensors: Tensors, pretrained: PretrainedConfig, model: ModelConfig, extension: Extension
 ) -> dict[str, Tensor]:
-    """Convert all weights to those of a model of the same sizes; all tensors are taken.
+    """Convert the weights to those of a model of the same sizes, and require that no tensor is left over.
 
     Returns:
         Tensors by the names of `sumpool.training.weights.weights_of`, in float32.
@@ -195,7 +195,7 @@ def _weight_files(folder: Path) -> list[Path]:
 
 
 def _positions_entry(pretrained: PretrainedConfig, half: str) -> tuple[str, tuple[int, ...]]:
-    """Return name and shape of the positions of a half."""
+    """Return name and shape of the position embeddings of the encoder or the decoder."""
     length = pretrained.source_length if half == "encoder" else pretrained.target_length
     return f"{half}.embed_positions.weight", (pretrained.family.unused_positions + length, pretrained.d_model)
 
@@ -205,8 +205,8 @@ def extend_positions(learned: Tensor, length: int, extension: Extension) -> Tens
 
     Args:
         learned: (positions, dim).
-        length: Number of positions; fewer than there are keeps the first ones.
-        extension: Kind of extension.
+        length: Number of positions to return; the first ones if there are more.
+        extension: How further positions are made.
 
     Returns:
         (length, dim).
@@ -241,12 +241,12 @@ def _sources(pretrained: PretrainedConfig) -> Iterator[tuple[str, list[tuple[str
         modules = [(half, family.outer_parts), *((f"{half}.layers.{layer}", parts) for layer in range(count))]
         for module, module_parts in modules:
             for (name, sources), kind in product(module_parts.items(), ("weight", "bias")):
-                of_sources = [(dim,) if "norm" in source else shapes.get(source, (dim, dim)) for source in sources]
+                source_shapes = [(dim,) if "norm" in source else shapes.get(source, (dim, dim)) for source in sources]
                 yield (
                     f"{module}.{name}.{kind}",
                     [
                         (f"{module}.{source}.{kind}", shape if kind == "weight" else shape[:1])
-                        for source, shape in zip(sources, of_sources, strict=True)
+                        for source, shape in zip(sources, source_shapes, strict=True)
                     ],
                 )
 

@@ -288,7 +288,7 @@ def test_any_floating_point_becomes_float32(tmp_path: Path) -> None:
 def test_unsuitable_tensors_are_refused(tmp_path: Path) -> None:
     for tensor, sentence in (
         (torch.ones(3), r"a must be \(2,\), as config\.json has it, got \(3,\)"),
-        (torch.ones(2, dtype=torch.int8), r"a must be of floating point, got torch\.int8; take weights not quantised"),
+        (torch.ones(2, dtype=torch.int8), r"a must be of floating point, got torch\.int8; take unquantised weights"),
         (torch.tensor([1.0, torch.nan]), r"a must hold finite numbers, got others"),
         (torch.tensor([1.0, -torch.inf]), r"a must hold finite numbers, got others"),
     ):
