@@ -133,12 +133,16 @@ class SparsityConfig(Repeated):
 
 
 class HeadsConfig(Settings):
-    """Documents of the importance of heads, and the share of heads that is masked."""
+    """Documents of the importance of heads, training of their gates, and the share of heads that is masked."""
 
     documents: Count = 100
     """Validation documents, the first ones."""
     share: float = Field(0.3, ge=0, le=1)
     """Share of all heads to mask, the least important ones; every attention keeps one."""
+    gates: int = Field(0, ge=0, le=10_000_000)
+    """Updates that train a gate of every head, each with a training document; 0 trains none."""
+    penalty: float = Field(0.01, ge=0, le=1_000_000)
+    """Weight of the expected number of open gates in the loss that trains them, in nats per target token."""
 
 
 class ApproximationConfig(Settings):

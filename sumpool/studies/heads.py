@@ -4,11 +4,18 @@ A gate of 1 multiplies the output of every head ahead of the output projection. 
 expectation of |dL / dgate| over documents (arXiv:1905.10650, Equation 2), L being the loss of one document in nats per
 target token, divided by the Euclidean norm of the importances of its attention, as they do after Molchanov et al.
 (2017). A head is masked by a gate of 0.
+
+Gates may be trained too (Voita et al., 2019, arXiv:1905.09418): random ones with a Hard Concrete distribution (Louizos
+et al., 2018, arXiv:1712.01312), so that the loss of a document and the expected number of open gates, which is their L0
+norm, have gradients by its parameter. The weights of the model stay as they are; in the paper they learn as well.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,13 +26,22 @@ from sumpool.bench.workload import Conditions
 from sumpool.core.attention._base import Attention
 from sumpool.core.cross_attention import CrossAttention
 from sumpool.core.model.decoder import CausalAttention
-from sumpool.data.batches import Batch
+from sumpool.data.batches import Batch, ItemSource
+from sumpool.data.shards import Shard
 from sumpool.inference.loading import LoadedModel
 from sumpool.progress import Check, Report, no_op
+from sumpool.runs.run_folder import prepared_data_of
 from sumpool.studies.config import HeadsConfig
 from sumpool.studies.sparsity import validation_data
 from sumpool.studies.study import make_table
 from sumpool.training.fit import validate
+
+_LOW, _HIGH, _TEMPERATURE = -0.1, 1.1, 0.33
+"""Limits between which gates are stretched, and temperature, in the code of Voita et al."""
+_GATE_RATE = 0.05
+"""Learning rate of gates."""
+_GATE_START = 2.0
+"""Parameter of gates at first, with which nearly all are open."""
 
 
 def measure_heads(
@@ -33,36 +49,46 @@ def measure_heads(
 ) -> Result:
     """Estimate the importance of every head of a trained model, and its loss with the least important ones masked.
 
+    With `gates`, the loss with as many masked whose trained gates are the least likely to be open is measured too.
+
     Raises:
-        DataError: If the prepared data is missing, or has no validation document.
+        DataError: If the prepared data is missing, or has no validation document, or none for training gates.
     """
     data = validation_data(loaded)
     documents = min(settings.documents, len(data.validation))
-    steps = Steps(documents, report, check)
+    steps = Steps(documents + settings.gates, report, check)
 
-    def batches() -> Iterator[Batch]:
-        for index in range(documents):
+    def batches(source: ItemSource, count: int) -> Iterator[Batch]:
+        for index in range(count):
             steps()
-            yield data.batch(data.validation, [index]).to(conditions.device)
+            yield data.batch(source, [index % len(source)]).to(conditions.device)
 
-    importance = head_importance(loaded.model, batches())
+    measured = {"importance": head_importance(loaded.model, batches(data.validation, documents))}
+    if settings.gates:
+        data = replace(data, training=Shard(prepared_data_of(loaded.folder, loaded.recipe), "train"))
+        measured["gates"] = train_gates(loaded.model, batches(data.training, settings.gates), settings.penalty)
     steps.finish()
-    masked = least_important(importance, settings.share)
+    masked = {by: least_important(values, settings.share) for by, values in measured.items()}
     config = loaded.recipe.train.model_copy(update={"validate_documents": documents})
-    total = sum(map(len, importance.values()))
+    total = sum(map(len, measured["importance"].values()))
     losses = []
     with head_gates(loaded.model) as gates:
-        for without in ({}, masked):
-            for name, heads in without.items():
-                gates[name][heads] = 0.0
+        for by, without in {"": {}, **masked}.items():
+            for name, gate in gates.items():
+                gate.fill_(1.0)
+                gate[without.get(name, [])] = 0.0
             loss = validate(loaded.model, data, config, conditions.device, check)[0]
             count = sum(map(len, without.values()))
-            losses.append(Row({"masked": count, "heads": total - count, "loss": loss}))
+            losses.append(Row({"by": by or None, "masked": count, "heads": total - count, "loss": loss}))
     rows, lines = [], []
-    for name, values in importance.items():
-        rows.append(Row({"attention": name, "importance": values.tolist(), "masked": masked[name]}))
-        cells = (f"{value:.2f}{'*' * (head in masked[name])}" for head, value in enumerate(values.tolist()))
-        lines.append(Row({"attention": name, "importance": " ".join(cells)}))
+    for name, heads in masked["importance"].items():
+        row: dict[str, Any] = {"attention": name, "gates": None, "masked": heads}
+        line = dict(row)
+        for by, values in measured.items():
+            row[by] = values[name].tolist()
+            line[by] = " ".join(f"{value:.2f}{'*' * (head in masked[by][name])}" for head, value in enumerate(row[by]))
+        rows.append(Row(row))
+        lines.append(Row(line))
     facts = {"documents": documents}
     tables = [make_table("heads", lines, facts), make_table("masked_heads", losses, facts)]
     return Result({"heads": rows, "losses": losses}, tables, facts)
@@ -122,6 +148,48 @@ def head_importance(model: nn.Module, documents: Iterable[Batch]) -> dict[str, T
                 if gradient is not None:
                     sums[name] += gradient.abs().double().cpu()
     return {name: total / (float(total.norm()) or 1) for name, total in sums.items()}  # zeros stay zeros
+
+
+def train_gates(model: nn.Module, documents: Iterable[Batch], penalty: float) -> dict[str, Tensor]:
+    """Train a Hard Concrete gate of every head, by Adam and an update for each document.
+
+    Args:
+        model: As in `head_importance`.
+        documents: Batches of documents with their references.
+        penalty: Weight of the expected number of open gates, in nats per target token.
+
+    Returns:
+        Probability that the gates of each attention are open, by its name, (heads,), on the CPU.
+    """
+    generator = torch.Generator().manual_seed(0)
+    with head_gates(model) as gates:
+        parameters = [torch.full_like(gate, _GATE_START, requires_grad=True) for gate in gates.values()]
+        optimizer = torch.optim.Adam(parameters, lr=_GATE_RATE)
+        for batch in documents:
+            assert batch.target is not None, "documents have references"
+            with torch.enable_grad():
+                for gate, parameter in zip(gates.values(), parameters, strict=True):
+                    uniform = torch.rand(gate.shape, generator=generator).to(gate).clamp(1e-6, 1 - 1e-6)
+                    gate.detach_().copy_(hard_concrete(parameter, uniform))
+                scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target)
+                loss = scores.nll / (batch.target != batch.pad).sum()
+                loss = loss + penalty * torch.stack([open_probability(part).sum() for part in parameters]).sum()
+                gradients = torch.autograd.grad(loss, parameters)
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.grad = gradient
+            optimizer.step()
+        return {name: open_probability(part).detach().cpu() for name, part in zip(gates, parameters, strict=True)}
+
+
+def hard_concrete(parameter: Tensor, uniform: Tensor) -> Tensor:
+    """Return gates in [0, 1] from the logarithms of their locations and uniform random numbers, (heads,) each."""
+    concrete = torch.sigmoid((uniform.logit() + parameter) / _TEMPERATURE)
+    return (concrete * (_HIGH - _LOW) + _LOW).clamp(0, 1)
+
+
+def open_probability(parameter: Tensor) -> Tensor:
+    """Return the probability that a Hard Concrete gate is not 0."""
+    return torch.sigmoid(parameter - _TEMPERATURE * math.log(-_LOW / _HIGH))
 
 
 def least_important(importance: Mapping[str, Tensor], share: float) -> dict[str, list[int]]:

@@ -1,14 +1,25 @@
+import math
 from pathlib import Path
 
 import pytest
 import torch
+from torch import Tensor
 from typer.testing import CliRunner
 
 from sumpool.cli.app import app
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import Batch
-from sumpool.studies.heads import attentions, head_gates, head_importance, least_important
+from sumpool.studies import heads
+from sumpool.studies.heads import (
+    attentions,
+    hard_concrete,
+    head_gates,
+    head_importance,
+    least_important,
+    open_probability,
+    train_gates,
+)
 from sumpool.studies.run import run_study
 
 NAMES = ["encoder.layers.0.attention", "decoder.layers.0.attention", "decoder.layers.0.cross_attention"]
@@ -110,4 +121,79 @@ def test_importance_and_losses_of_a_run(trained: Path) -> None:
         assert sum(value**2 for value in row["importance"]) == pytest.approx(1)
     result = CliRunner().invoke(app, ["study", "heads", str(run), "--set", "study.documents=3"])
     assert "decoder.layers.0.cross_attention" in result.stdout
+    assert "open gates" not in result.stdout
     assert result.stdout.count("*") == 1 + round(0.3 * total)
+
+
+def concrete(parameter: float, uniform: Tensor) -> Tensor:
+    """Equations 10 and 11 of Louizos et al. (2018), with the limits and the temperature of Voita et al. (2019)."""
+    binary = 1 / (1 + torch.exp(-(uniform.log() - (1 - uniform).log() + parameter) / 0.33))
+    return (binary * 1.2 - 0.1).clip(0, 1)
+
+
+@pytest.mark.parametrize("parameter", [-2.0, 0.0, 1.5])
+def test_gates_have_a_hard_concrete_distribution(parameter: float) -> None:
+    uniform = (torch.arange(200_000, dtype=torch.float64) + 0.5) / 200_000
+    gates = hard_concrete(torch.full_like(uniform, parameter), uniform)
+    torch.testing.assert_close(gates, concrete(parameter, uniform), atol=1e-14, rtol=0)
+    probability = float(open_probability(torch.tensor(parameter, dtype=torch.float64)))
+    assert float((gates > 0).double().mean()) == pytest.approx(probability, abs=1e-5)
+
+
+def test_an_update_follows_the_derivative_of_loss_and_expected_open_gates() -> None:
+    """Adam's first update has the learning rate and the sign of the derivative, here by finite differences."""
+    model, batch, penalty = build(), document(20, 5), 0.02
+    draw = torch.Generator().manual_seed(0)
+    uniforms = {name: torch.rand(4, generator=draw).double() for name in NAMES}
+
+    def objective(name: str, head: int, parameter: float) -> float:
+        with head_gates(model) as gates:
+            for other, gate in gates.items():
+                gate.copy_(torch.stack([concrete(2.0, uniform) for uniform in uniforms[other]]))
+            gates[name][head] = concrete(parameter, uniforms[name][head])
+            return loss(model, batch) + penalty / (1 + math.exp(-parameter + 0.33 * math.log(0.1 / 1.1)))
+
+    trained = train_gates(model, [batch], penalty)
+    for name in NAMES:
+        for head in range(4):
+            derivative = (objective(name, head, 2 + 1e-5) - objective(name, head, 2 - 1e-5)) / 2e-5
+            expected = 2 - math.copysign(0.05, derivative)
+            assert float(trained[name][head]) == pytest.approx(
+                1 / (1 + math.exp(-expected + 0.33 * math.log(0.1 / 1.1))), abs=1e-6
+            )
+
+
+def test_gates_of_heads_without_effect_close() -> None:
+    model = build()
+    for attention in attentions(model).values():
+        attention.out.weight.unflatten(1, (4, -1))[:, [0, 2]] = 0.0
+    trained = train_gates(model, [document(20, 5) for _ in range(150)], 0.01)
+    for probabilities in trained.values():
+        assert probabilities[[0, 2]].max() < 0.1
+    assert max(float(probabilities[[1, 3]].max()) for probabilities in trained.values()) > 0.9
+
+
+@pytest.mark.slow
+def test_gates_of_a_run_stand_beside_the_importance(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = ["study.documents=3", "study.share=0.5", "study.gates=20", "study.penalty=0.05"]
+    found = run_study("heads", trained / "run", overrides=settings)
+    rows, (before, by_importance, by_gates) = found.result.rows["heads"], found.result.rows["losses"]
+    assert [row["by"] for row in (before, by_importance, by_gates)] == [None, "importance", "gates"]
+    assert by_gates["masked"] == by_importance["masked"] > 0 == before["masked"]
+    assert by_gates["loss"] != before["loss"]
+    probabilities = [value for row in rows for value in row["gates"]]
+    assert len(probabilities) == before["heads"]
+    assert all(0 < value < 1 for value in probabilities)
+    assert len(set(probabilities)) > 1
+    table, _ = found.result.tables
+    assert table.columns[2].heading == "probability of open gates"
+    assert "".join(cells[2] for cells in table.cells()).count("*") == by_gates["masked"]
+    # without gates, losses and importance are the same, and heads are masked by gates as if these were the importance
+    alone = run_study("heads", trained / "run", overrides=settings[:2]).result.rows
+    assert [row["importance"] for row in alone["heads"]] == [row["importance"] for row in rows]
+    assert [row["loss"] for row in alone["losses"]] == [before["loss"], by_importance["loss"]]
+    as_importance = {row["attention"]: torch.tensor(row["gates"]) for row in rows}
+    monkeypatch.setattr(heads, "head_importance", lambda *_: as_importance)
+    assert (
+        run_study("heads", trained / "run", overrides=settings[:2]).result.rows["losses"][1]["loss"] == by_gates["loss"]
+    )
