@@ -98,4 +98,5 @@ def first_line(error: Exception) -> str:
 def advise_smaller_batches(now: int | None = None) -> str:
     """Return what to do about a batch that memory cannot hold; `now` is the present `train.batch_tokens`."""
     present = "" if now is None else f", now {now},"
-    return f"halve train.batch_tokens{present} and double train.accumulate"
+    halved = f"halve train.batch_tokens{present} and double train.accumulate"
+    return f"{halved}, or train with --auto-batch, which divides such batches"

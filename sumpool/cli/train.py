@@ -25,6 +25,9 @@ def train(
         bool,
         typer.Option("--dry-run", help="Check recipe and data, run the longest batch and estimate time and memory."),
     ] = False,
+    auto_batch: Annotated[
+        bool, typer.Option("--auto-batch", help="Divide batches that memory cannot hold, with the same results.")
+    ] = False,
     log: Annotated[
         list[str] | None, typer.Option("--log", metavar="tensorboard", help="Write the metrics for TensorBoard too.")
     ] = None,
@@ -43,6 +46,7 @@ def train(
     from sumpool.workflows.train import train as train_model
 
     options = [f"train.log=[{', '.join(log)}]"] if log else []
+    options += ["train.auto_batch=true"] if auto_batch else []
     changes = [*(changes or ()), *options, *([VERIFY] if verify else [])]
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")  # for warnings about parameters without gradients
     from sumpool.training.processes import launched_processes

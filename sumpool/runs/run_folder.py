@@ -37,6 +37,7 @@ MUTABLE_SETTINGS = (
     "train.validate_every",
     "train.rouge_documents",
     "train.patience",
+    "train.auto_batch",
     "train.parallel",
     "train.checkpoint_activations",
     "train.checkpoint_every",

@@ -51,6 +51,9 @@ class TrainConfig(Settings):
     """Shell patterns of the parameters to train, such as `decoder.*`; all others are frozen."""
     batch_tokens: int = Field(16384, ge=1, le=1_000_000_000)
     """Source tokens per batch, padding included."""
+    auto_batch: bool = False
+    """Divide batches that memory cannot hold into halves, down to single documents, with the same sums of losses and
+    gradients; with false they end the training with an error. Dropout draws other numbers for the halves."""
     accumulate: int = Field(1, ge=1, le=1_000_000)
     """Batches per update (gradient accumulation); the loss is normalised over the target tokens of all of them."""
     learning_rate: float = Field(1e-3, gt=0, le=1000)

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sumpool.data.batches import Position, TrainingData, fill_batches, reseed, updates_from
+from sumpool.data.batches import Batch, Position, TrainingData, fill_batches, reseed, updates_from
 from sumpool.errors import Interrupted, NonFiniteError
 from sumpool.io.atomic import disk_errors, remove_temporary
 from sumpool.progress import Check, Progress, Report, finishing, no_op
@@ -23,7 +23,7 @@ from sumpool.training.config import TrainConfig
 from sumpool.training.hardware import autocast, choose_device, choose_precision, keep_freed_memory, reproducible
 from sumpool.training.journal import JOURNAL, Journal, UpdateLog
 from sumpool.training.processes import Processes, current_processes
-from sumpool.training.update import Updater, count_target_tokens, enough_memory, schedule_factor
+from sumpool.training.update import BatchDivision, Updater, count_target_tokens, enough_memory, schedule_factor
 from sumpool.training.weights import IMITATION, export
 
 STANDARD_ERROR = "_standard_error"
@@ -176,7 +176,11 @@ class _TrainingLoop:
         begin = time.perf_counter()
         batches = self.updater.batches(self.data, indices, step)
         data_seconds = time.perf_counter() - begin
+        division = self.updater.division
+        failed = division and division.failed
         metrics = self.updater.update(batches, rate)
+        if division and division.failed != failed:
+            self.report(Progress("train", self.state.step, self.config.steps, note=division.note()))
         documents = tuple(name for batch in batches for name in batch.documents)
         self.log.append(step, documents, rate, data_seconds, metrics)
         self.state = replace(self.state, step=step, position=position)
@@ -244,18 +248,24 @@ def validate(
     model.eval()
     reseed(data.seed, 0)
     precision = choose_precision(config.precision, device)
+    division = BatchDivision(config.batch_tokens) if config.auto_batch else None
+
+    def score(batch: Batch) -> dict[str, Tensor]:
+        batch = batch.to(device)
+        assert batch.target is not None
+        with autocast(device, precision):
+            scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target, lengths=batch.lengths)
+        return {"log_prob": scores.log_prob.sum(), **scores.counts}
+
     processes = current_processes()
     scored: list[tuple[int, int, dict[str, Tensor]]] = []
     for number, indices in share_batches(validation_batches(data, config), processes):
         if processes.size == 1:
             check()
         batch = data.batch(data.validation, indices)
-        target_tokens = count_target_tokens(batch)
-        with enough_memory(batch, config.batch_tokens), autocast(device, precision):
-            batch = batch.to(device)
-            assert batch.target is not None
-            scores, *_ = model(batch.ids, batch.mask, batch.sentences, batch.target, lengths=batch.lengths)
-            scored.append((number, target_tokens, {"log_prob": scores.log_prob.sum(), **scores.counts}))
+        with enough_memory(batch, config.batch_tokens):
+            result = division.run(batch, score) if division else score(batch)
+        scored.append((number, count_target_tokens(batch), result))
     sums = [(number, count, {name: float(value) for name, value in parts.items()}) for number, count, parts in scored]
     tokens, totals = 0, dict[str, float]()
     for _, count, parts in sorted(itertools.chain(*processes.gather(sums)), key=itemgetter(0)):

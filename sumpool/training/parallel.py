@@ -155,8 +155,13 @@ class ParallelUpdater(Updater):
         """Distribute the model, with the weights of process 0.
 
         Raises:
-            RecipeError: If a pattern of `config.trainable` matches no parameter.
+            RecipeError: If a pattern of `config.trainable` matches no parameter, or batches are to be divided.
         """
+        if config.auto_batch:  # a process cannot divide a batch that the others do not know of
+            raise RecipeError(
+                "train.auto_batch must be false in a training of several processes, got true: lower train.batch_tokens "
+                "and raise train.accumulate"
+            )
         self._processes = processes
         self._replica: nn.parallel.DistributedDataParallel | None = None
         self._sharded: FSDPModule | None = None

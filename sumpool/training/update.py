@@ -1,15 +1,16 @@
 """One optimizer update: loss of the batches as parts of that of the update, gradient clipping, AdamW.
 
-From top to bottom: the loss (`Objective`), the update (`Updater`), and the parameters that are trained, with their
-optimizer and the learning-rate schedule.
+From top to bottom: the loss (`Objective`), the update (`Updater`), batches that memory cannot hold (`BatchDivision`),
+and the parameters that are trained, with their optimizer and the learning-rate schedule.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -23,6 +24,9 @@ from sumpool.training.weights import set_weights, weights_of
 
 if TYPE_CHECKING:
     from sumpool.training.distillation import Teacher, Trace
+
+Work = Callable[[Batch], dict[str, Tensor]]
+"""Returns sums over the documents of a batch, by name, and may accumulate gradients."""
 
 
 @dataclass(frozen=True)
@@ -149,6 +153,7 @@ class Updater:
 
     Attributes:
         optimizer: AdamW for the trainable parameters.
+        division: Division of batches that memory cannot hold; None without `config.auto_batch`.
     """
 
     def __init__(
@@ -174,6 +179,7 @@ class Updater:
         self._distribute()
         self.optimizer = build_optimizer(model, config)
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self.division = BatchDivision(config.batch_tokens, self._parameters) if config.auto_batch else None
 
     def batches(self, data: TrainingData, indices: Sequence[Sequence[int]], step: int) -> list[Batch]:
         """Seed the random numbers of a step and collate its batches, given the documents of each."""
@@ -196,8 +202,9 @@ class Updater:
         size = self._size_of(batches)
         totals: dict[str, Tensor] = {}
         for number, batch in enumerate(batches, 1):
+            work = partial(self._accumulate, size=size, is_last=number == len(batches))
             with enough_memory(batch, self.config.batch_tokens):
-                parts = self._accumulate(batch, size, is_last=number == len(batches))
+                parts = self.division.run(batch, work) if self.division else work(batch)
             for name, value in parts.items():
                 totals[name] = totals[name] + value if name in totals else value
         loss, nll, *auxiliary = self._sum(list(totals.values()))
@@ -273,6 +280,99 @@ class Updater:
     def _clip_norm(self) -> Tensor:
         """Clip the norm of the gradient; return that before."""
         return nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
+
+
+class BatchDivision:
+    """Work on batches, in halves where memory cannot hold them.
+
+    Sums and gradients of the halves add up to those of the batch. A failed attempt leaves neither gradients nor random
+    draws behind; without dropout the results are those of the undivided batch up to the rounding of sums.
+
+    Attributes:
+        failed: Documents and source tokens per document of the smallest batch that failed; None if none did.
+    """
+
+    def __init__(self, batch_tokens: int, parameters: Sequence[nn.Parameter] = ()) -> None:
+        """Divide batches.
+
+        Args:
+            batch_tokens: `train.batch_tokens`, for errors.
+            parameters: Parameters whose gradients the work accumulates.
+        """
+        self.failed: tuple[int, int] | None = None
+        self._batch_tokens = batch_tokens
+        self._parameters = parameters
+
+    def note(self) -> str:
+        """Describe the batches that are divided."""
+        documents, length = self.failed or (0, 0)
+        return f"memory cannot hold a batch of {documents} documents of {length} tokens; such batches are divided"
+
+    def run(self, batch: Batch, work: Work) -> dict[str, Tensor]:
+        """Do the work on a batch, or on its halves.
+
+        Raises:
+            ResourceError: If memory cannot hold a single document.
+        """
+        if len(batch.documents) == 1:
+            with enough_memory(batch, self._batch_tokens):
+                return work(batch)
+        size = len(batch.documents) * batch.ids.size(-1)
+        if self.failed is None or size < self.failed[0] * self.failed[1]:
+            sums = self._attempt(batch, work)
+            if sums is not None:
+                return sums
+            self.failed = len(batch.documents), batch.ids.size(-1)
+        first, second = (self.run(half, work) for half in halve(batch))
+        return {name: value + second[name] for name, value in first.items()}
+
+    def _attempt(self, batch: Batch, work: Work) -> dict[str, Tensor] | None:
+        """Do the work on the whole batch; return None, with gradients and generators as before, if memory runs out."""
+        earlier = [parameter.grad for parameter in self._parameters]
+        generators = torch.get_rng_state(), torch.cuda.get_rng_state() if torch.cuda.is_initialized() else None
+        for parameter in self._parameters:
+            parameter.grad = None
+        try:
+            sums = work(batch)
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            sums = None
+        for parameter, gradient in zip(self._parameters, earlier, strict=True):
+            if sums is None or parameter.grad is None:
+                parameter.grad = gradient
+            elif gradient is not None:
+                parameter.grad = gradient.add_(parameter.grad)
+        if sums is None:
+            torch.set_rng_state(generators[0])
+            if generators[1] is not None:
+                torch.cuda.set_rng_state(generators[1])
+        return sums
+
+
+def halve(batch: Batch) -> tuple[Batch, Batch]:
+    """Divide a batch of several documents into two, without padding that neither half needs."""
+    towers = batch.mask[0, ..., 0].numel()  # documents of a row
+
+    def part(start: int, stop: int) -> Batch:
+        mask = batch.mask[start:stop]
+        length = max(1, int(mask.sum(-1).max()))
+        target = None if batch.target is None else batch.target[start:stop]
+        if target is not None:
+            target = target[:, : max(1, int((target != batch.pad).sum(1).max()))]
+        return replace(
+            batch,
+            ids=batch.ids[start:stop, ..., :length],
+            mask=mask[..., :length],
+            sentences=batch.sentences[start:stop, ..., :length],
+            target=target,
+            documents=batch.documents[start:stop],
+            phrases=None if batch.phrases is None else batch.phrases[start:stop, ..., :length],
+            lengths=None if batch.lengths is None else batch.lengths[start * towers : stop * towers],
+        )
+
+    middle = len(batch.documents) // 2
+    return part(0, middle), part(middle, len(batch.documents))
 
 
 @contextmanager

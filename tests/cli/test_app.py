@@ -141,4 +141,4 @@ def test_advice_follows_the_command() -> None:
     assert told.startswith("error: memory ran out in sumpool prepare (bad_alloc); prepare with fewer processes")
     assert explain(MemoryError("x"))[1] == "error: memory ran out (x); close other programs"
     assert "--fast" in ADVICE["summarize"]
-    assert "train.batch_tokens" in ADVICE["train"]
+    assert "--auto-batch" in ADVICE["train"]

@@ -18,6 +18,7 @@ from sumpool.tasks.classification.labels import join_pair, split_pair
 from sumpool.tasks.classification.model import ClassificationModel, ClassificationModelConfig, ClassifierConfig
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.fit import fit
+from sumpool.training.update import halve
 from tests.training.toy import VOCABULARY, new_run
 
 CLASSES = 3
@@ -100,7 +101,16 @@ class Uniform(LabelledDocuments):
         self.lengths = np.full(count, 20)
 
 
-def test_lengths_of_pairs_stand_side_by_side() -> None:
+def test_halves_of_a_batch_of_pairs_are_smaller_batches() -> None:
     documents = data(pairs=True)
     batch = documents.batch(documents.training, [0, 1, 2])
-    assert batch.lengths == tuple(batch.mask.sum(2).flatten().tolist())
+    first, second = halve(batch)
+    assert first.documents + second.documents == batch.documents
+    for half, indices in ((first, [0]), (second, [1, 2])):
+        alone = documents.batch(documents.training, indices)
+        assert torch.equal(half.ids, alone.ids)
+        assert torch.equal(half.mask, alone.mask)
+        assert half.lengths == alone.lengths == tuple(half.mask.sum(2).flatten().tolist())
+        assert half.target is not None
+        assert alone.target is not None
+        assert torch.equal(half.target, alone.target)

@@ -15,7 +15,7 @@ from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError
 from sumpool.training.config import LAYER_LOSSES, TrainConfig
 from sumpool.training.distillation import Teacher, token_divergence
-from sumpool.training.update import Updater
+from sumpool.training.update import Updater, halve
 from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, new_model
 
 CPU = torch.device("cpu")
@@ -152,7 +152,7 @@ def test_batches_and_their_halves_have_the_same_gradient(losses: tuple[str, ...]
     teacher = Teacher(teacher_model().double(), 2.0, losses=losses)
     config = CONFIG.model_copy(update={"loss_weights": dict.fromkeys(losses, 1.0)})
     batch = batch_of(*range(8))
-    first, second = batch_of(*range(4)), batch_of(*range(4, 8))
+    first, second = halve(batch)
     together, one = updated(teacher, config, [batch])
     apart, two = updated(teacher, config, [first, second])
     assert {name: one[name] for name in ("distillation", *losses)} == pytest.approx(

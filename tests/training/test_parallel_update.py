@@ -12,6 +12,7 @@ from torch.distributed.tensor import DTensor
 
 from sumpool.core.output import Scores
 from sumpool.data.batches import Batch
+from sumpool.errors import RecipeError
 from sumpool.training.parallel import ParallelUpdater, divide, is_sharded
 from sumpool.training.processes import Processes, join_processes
 from sumpool.training.update import Updater
@@ -106,6 +107,12 @@ def test_large_models_are_sharded(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("LOCAL_WORLD_SIZE", str(local))
         config = FSDP.model_copy(update={"parallel": parallel})
         assert is_sharded(config, model, CPU, Processes(0, 2)) is expected
+
+
+def test_batches_of_several_processes_are_not_divided() -> None:
+    config = CONFIG.model_copy(update={"auto_batch": True})
+    with pytest.raises(RecipeError, match=r"train\.auto_batch must be false in a training of several processes"):
+        ParallelUpdater(new_model(), config, CPU, None, Processes(0, 2))
 
 
 def test_every_document_has_one_process_and_tokens_are_balanced() -> None:
