@@ -47,10 +47,8 @@ train: {steps: 4, batch_tokens: 256, learning_rate: 1e-3}
 SLOW = (
     "bench/test_peer_process.py",
     "bench/test_peers.py",
-    "bench/test_plots.py",
     "browser",
     "cli/test_classify.py",
-    "core/decoding/test_beam_like_transformers.py",
     "documents/test_corpus_object_stores.py",
     "gpu",
     "onnx",
