@@ -55,7 +55,7 @@ class PeerJob:
     source_length: int
     beams: int
     generate: int
-    batches: tuple[int, ...]
+    batches: Sequence[int]
     is_trial: bool
 
 
@@ -105,8 +105,7 @@ def ctranslate2_generator(job: PeerJob) -> Generate:
 
 def main(path: Path) -> None:
     """Run the job that a JSON file describes."""
-    tree = parse_json(path.read_bytes())
-    job = PeerJob(**{**tree, "batches": tuple(tree["batches"])})
+    job = PeerJob(**parse_json(path.read_bytes()))
     tokenizer = load_tokenizer(Path(job.tokenizer))
     pad = tokenizer.special_tokens.pad
     generate = ctranslate2_generator(job) if job.library == "ctranslate2" else transformers_generator(job, pad)

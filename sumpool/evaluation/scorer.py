@@ -35,7 +35,7 @@ from sumpool.text.language import split_words
 from sumpool.text.sentences import SentenceSplitter, join
 from sumpool.text.word_graph import WordGraph
 
-ORACLE_SENTENCES = 3
+_ORACLE_SENTENCES = 3
 _DAMPING = 0.85
 """Probability that a step of TextRank follows an edge instead of jumping to any sentence."""
 _TOLERANCE = 1e-9
@@ -157,7 +157,7 @@ class SummaryScorer:
             "lexrank": f"LexRank{length}",
             "textrank": f"TextRank{length}",
             "random": f"random{length}",
-            "oracle": f"oracle-{ORACLE_SENTENCES}",
+            "oracle": f"oracle-{_ORACLE_SENTENCES}",
         }
         self.baselines: dict[str, str] = {name: shown for name, shown in names.items() if name in config.baselines}
         described = [self.rouge.signature]
@@ -223,7 +223,7 @@ class SummaryScorer:
         }
         for name in self.baselines:
             if name == "oracle":
-                texts[name] = oracle(sentences, candidate.reference, ORACLE_SENTENCES, tokenize)
+                texts[name] = oracle(sentences, candidate.reference, _ORACLE_SENTENCES, tokenize)
             elif name in rankings:
                 texts[name] = take_sentences(sentences, rankings[name](), count, tokenizer)
         return texts
