@@ -75,8 +75,20 @@ class Section(NamedTuple):
 
 
 def page() -> str:
-    """Return the reference of all settings, as Markdown."""
-    return "\n".join([INTRODUCTION, "\n\n".join(map(str, sections()))])
+    """Return the reference of all settings, as Markdown; a setting that several sections share is described once."""
+    parts: list[str] = []
+    described: dict[str, str] = {}  # heading of the section that describes it, by the line of a setting
+    for one in sections():
+        settings: dict[str, str] = {}
+        shared: dict[str, list[str]] = {}
+        for path, line in one.settings.items():
+            if line in described:
+                shared.setdefault(described[line], []).append(line.split(": ")[0].removeprefix("- "))
+            else:
+                described[line], settings[path] = one.heading.lstrip("# "), line
+        settings |= {heading: f"- {', '.join(names)}: as in {heading}." for heading, names in shared.items()}
+        parts.append(str(one._replace(settings=settings)))
+    return "\n".join([INTRODUCTION, "\n\n".join(parts)])
 
 
 def describe(name: str) -> str:

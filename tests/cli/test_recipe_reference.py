@@ -17,6 +17,8 @@ def test_the_page_has_sections_variants_tasks_and_suites() -> None:
     ):
         assert part in shown
     assert shown.count("\n## `model.encoder[i].pool.peak`\n") == 1  # several poolers have it
+    assert shown.count("\n- `test_share`: ") == 2  # as have several sources; those of running text have their own
+    assert ", `validation_share`, `test_share`" in shown.partition("`source: {kind: parquet}`\n")[2].partition("###")[0]
     assert "- `test_share`: " in describe("parquet")
 
 
