@@ -1,20 +1,22 @@
 """`sumpool bench`: a recipe, a run or nothing in, tables out."""
 
 import gc
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sumpool.cli.console import screen, table, wrap
+from sumpool.cli.console import screen, table, working, wrap
 from sumpool.cli.options import MOST_TOKENS, Changes, whole_number
 from sumpool.errors import RecipeError
 from sumpool.io.manifest import run_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from sumpool.bench.results import Table
+    from sumpool.bench.results import BenchReport, Table
+    from sumpool.progress import Check, Report
 
 CORPUS, START = "corpus", "start"
 """The benchmarks of whole processes."""
@@ -62,10 +64,7 @@ def bench(
     """
     from sumpool.bench.corpus import bench_corpus
     from sumpool.bench.models import bench as measure
-    from sumpool.bench.results import require_benchmark, write_report
     from sumpool.bench.start import bench_start
-    from sumpool.io.replaceable import require_writable
-    from sumpool.progress import GRACE, interruptible
     from sumpool.recipe.files import find_recipe
 
     settings = [*(changes or ())]
@@ -78,27 +77,48 @@ def bench(
     for name, value in given.items() if target in _PROCESSES else ():
         if value:
             raise RecipeError(f"{name} must go with a model, got {target}")
-    exports = {"--csv": csv, "--latex": latex}
-    gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
+
+    def work(report: "Report", check: "Check") -> "BenchReport":
+        if target == CORPUS:
+            return bench_corpus(run, settings, peers, report, check)
+        if target == START:
+            return bench_start(run, report, check)
+        return measure(target, overrides=settings, lengths=lengths or (), peers=peers, report=report, check=check)
+
+    show_measurements(work, out, {"--csv": csv, "--latex": latex}, as_json=json)
+
+
+def show_measurements(
+    work: "Callable[[Report, Check], BenchReport]",
+    out: Path | None,
+    exports: "Mapping[str, Path | None]",
+    *,
+    as_json: bool,
+) -> None:
+    """Measure, write the files that are asked for, and print the tables.
+
+    Args:
+        work: Measures, given functions that report progress and that raise after a signal.
+        out: File of `--out`, locked for all of it.
+        exports: Other files by their options.
+        as_json: Whether JSON is printed instead of tables.
+
+    Raises:
+        RecipeError: If a file cannot be written, holds anything else, or another process is writing it.
+    """
+    from sumpool.bench.results import require_benchmark, write_report
+    from sumpool.io.lock import locked_for_writing
+    from sumpool.io.replaceable import require_writable
+
     require_benchmark(out)
     require_writable(exports)
-    with screen() as shown, interruptible(GRACE) as interruption:
-        if target == CORPUS:
-            report = bench_corpus(run, settings, peers, shown.report, interruption.check)
-        elif target == START:
-            report = bench_start(run, shown.report, interruption.check)
-        else:
-            report = measure(
-                target,
-                overrides=settings,
-                lengths=lengths or (),
-                peers=peers,
-                report=shown.report,
-                check=interruption.check,
-            )
-    write_report(report, {"--out": out, **exports})
+    gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
+    with locked_for_writing(out, "name another with --out") if out else nullcontext():
+        with working() as shown:
+            report = work(shown.report, shown.check)
+        write_report(report, {"--out": out, **exports})
     with screen() as shown:
-        shown.result(report.to_json() if json else lay_out(report.tables()))
+        shown.result(report.to_json() if as_json else lay_out(report.tables()))
 
 
 def lay_out(tables: "Sequence[Table]") -> str:

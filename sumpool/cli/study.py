@@ -1,17 +1,20 @@
 """`sumpool study`: the name of a study in, tables out; without a name the list of them."""
 
-import gc
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from sumpool.cli.bench import Csv, Json, Latex, Out, lay_out
+from sumpool.cli.bench import Csv, Json, Latex, Out, show_measurements
 from sumpool.cli.console import mark_segments, screen, shows_colours, table
 from sumpool.cli.options import Changes
 from sumpool.errors import RecipeError
 from sumpool.io.manifest import run_folder
+
+if TYPE_CHECKING:
+    from sumpool.bench.results import BenchReport
+    from sumpool.progress import Check, Report
 
 STUDIES: Final = {
     "operators": "similarity of each top-k operator to exact top-k, and its time",
@@ -53,9 +56,6 @@ def study(
 
     Settings of a study change with --set study.repeats=1, those of its recipe or run as elsewhere.
     """
-    from sumpool.bench.results import require_benchmark, write_report
-    from sumpool.io.replaceable import require_writable
-    from sumpool.progress import GRACE, interruptible
     from sumpool.recipe.load import hint
 
     if name is None:
@@ -79,12 +79,7 @@ def study(
         return
     from sumpool.studies.run import run_study
 
-    exports = {"--csv": csv, "--latex": latex}
-    gc.freeze()  # what has been imported is no garbage, and each measure of memory would search it for half a second
-    require_benchmark(out)
-    require_writable(exports)
-    with screen() as shown, interruptible(GRACE) as interruption:
-        report = run_study(name, target, overrides=changes or (), report=shown.report, check=interruption.check)
-    write_report(report, {"--out": out, **exports})
-    with screen() as shown:
-        shown.result(report.to_json() if json else lay_out(report.tables()))
+    def work(report: "Report", check: "Check") -> "BenchReport":
+        return run_study(name, target, overrides=changes or (), report=report, check=check)
+
+    show_measurements(work, out, {"--csv": csv, "--latex": latex}, as_json=json)
