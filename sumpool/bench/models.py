@@ -299,7 +299,8 @@ class LengthSweep:
         for name in dict.fromkeys(name for _, name in fitting):
             if isinstance(subject := self.contenders[name], Subject):
                 profile = profile_model(subject.model, document, self.settings.beams)
-                cached = (2 if subject.precision == "bf16" else 4) * self.settings.batch * profile.cached
+                number_bytes = 2 if subject.precision == "bf16" else 4  # int8 is the precision of weights alone
+                cached = number_bytes * self.settings.batch * profile.cached
                 step_bytes = SIZES[subject.precision] * profile.weights + cached  # that a decoding step must read
                 profiles[name] = {"output_lengths": profile.output_lengths, "step_bytes": step_bytes}
                 operations[name] = self.settings.batch * profile.operations
