@@ -20,6 +20,7 @@ from sumpool.cli.console import discard_output, print_message, wrapped
 from sumpool.errors import (
     Interrupted,
     RecipeError,
+    ResourceError,
     SumpoolError,
     advise_smaller_batches,
     first_line,
@@ -64,6 +65,8 @@ ADVICE: Final = {
     "export": "close other programs",
 }
 """What to do about missing memory, by commands that load PyTorch."""
+_LIBRARIES, _THREAD = 1 << 30, 256 << 20
+"""Address space of PyTorch and the libraries beside it, and of each of its threads."""
 
 _RESOURCE_EXIT = 6
 _EMPTY = re.compile("--[a-z-]+=")
@@ -171,6 +174,8 @@ def main() -> None:
         empty = next((word for word in arguments if not word or (word in options and _EMPTY.fullmatch(word))), None)
         if empty is not None:
             raise RecipeError(f"no argument must be empty, got {empty!r} (is a variable of the shell not set?)")
+        if "--fast" not in options:
+            require_address_space(command)
         app([word for word in options if word != "--debug"] + arguments[len(options) :])
     except SystemExit as end:
         if not isinstance(end.__context__, BrokenPipeError):
@@ -185,6 +190,27 @@ def main() -> None:
             raise
         print_message(message)
         sys.exit(code)
+
+
+def require_address_space(command: str) -> None:
+    """Check the limit of address space, with too little of which libraries abort or loop instead of failing.
+
+    Raises:
+        ResourceError: If the limit is too low for the command.
+    """
+    if command not in ADVICE or sys.platform == "win32":
+        return
+    import resource
+
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = os.environ.get("OMP_NUM_THREADS", "")
+    threads = int(wanted) if wanted.isdecimal() and wanted != "0" else os.cpu_count() or 1
+    needed = _LIBRARIES + _THREAD * threads
+    if limit != resource.RLIM_INFINITY and limit < needed:
+        raise ResourceError(
+            f"the limit of address space must be at least {needed // 1024:,} KiB for sumpool {command}, got "
+            f"{limit // 1024:,} KiB: raise it (ulimit -v), or use fewer threads (OMP_NUM_THREADS=1)"
+        )
 
 
 def explain(error: Exception, command: str = "") -> tuple[int, str]:

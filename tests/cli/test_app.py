@@ -1,14 +1,17 @@
 import errno
 import inspect
 import logging
+import re
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from sumpool import __version__
 from sumpool.cli import app as module
-from sumpool.cli.app import ADVICE, COMMANDS, app, explain, load_command, main
+from sumpool.cli.app import ADVICE, COMMANDS, app, explain, load_command, main, require_address_space
 from sumpool.errors import (
     CheckpointError,
     DataError,
@@ -17,6 +20,7 @@ from sumpool.errors import (
     RecipeError,
     ResourceError,
 )
+from sumpool.io.manifest import SHIPPED
 
 pytestmark = pytest.mark.slow
 
@@ -134,6 +138,53 @@ def test_a_mistyped_command_gets_a_suggestion() -> None:
 def test_version_is_shown() -> None:
     result = CliRunner().invoke(app, ["--version"])
     assert (result.exit_code, result.stdout) == (0, f"sumpool {__version__}\n")
+
+
+MEBIBYTE = 1 << 20
+
+
+def run_limited(mebibytes: int, *words: str) -> tuple[int, str, list[str]]:
+    """Return the exit code, the output and the lines on stderr of a command with a limit of address space."""
+
+    resource = pytest.importorskip("resource")  # not on Windows
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (mebibytes * MEBIBYTE, mebibytes * MEBIBYTE))
+
+    ended = subprocess.run(
+        [sys.executable, "-m", "sumpool", *words], capture_output=True, check=False, text=True, preexec_fn=limit
+    )
+    return ended.returncode, ended.stdout, ended.stderr.splitlines()
+
+
+@pytest.mark.slow
+def test_a_limit_below_that_of_the_libraries_is_one_line() -> None:
+    for command in ("summarize", "prepare", "train", "evaluate", "bench", "export", "import"):
+        code, shown, told = run_limited(500, command, "x", "y")
+        assert (code, shown, len(told)) == (6, "", 1)
+        assert re.fullmatch(
+            rf"error: the limit of address space must be at least .* for sumpool {command}, got .*", told[0]
+        )
+
+
+@pytest.mark.slow
+def test_what_needs_no_libraries_needs_no_memory(tmp_path: Path) -> None:
+    document = tmp_path / "a.txt"
+    document.write_text("Hosts send packets to gateways.")
+    code, shown, _ = run_limited(500, "summarize", "--fast", "--model", str(SHIPPED), str(document))
+    assert (code, shown) == (0, "Hosts send packets to gateways.\n")
+    assert run_limited(200, "--help")[0] == 0
+
+
+def test_every_thread_needs_address_space(monkeypatch: pytest.MonkeyPatch) -> None:
+    resource = pytest.importorskip("resource")
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (2048 * MEBIBYTE, -1))
+    monkeypatch.setenv("OMP_NUM_THREADS", "4")
+    require_address_space("train")
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    require_address_space("runs")
+    with pytest.raises(ResourceError, match=r"at least 2,359,296 KiB for sumpool train, got 2,097,152 KiB: raise it"):
+        require_address_space("train")
 
 
 def test_advice_follows_the_command() -> None:
