@@ -8,6 +8,7 @@ they follow the peaks of the entropy but are not all of them.
 import io
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import wrap
 
 import torch
 
@@ -81,18 +82,35 @@ def _draw(tokens: list[str], entropies: list[float], ends: list[bool], path: Pat
 
     starts = range(0, len(tokens), _LINE)
     figure = Figure(figsize=(11, 0.4 + 0.85 * len(starts)), dpi=100, layout="constrained")
-    labels = ["".join(_SHOWN.get(one, one) for one in token) or "?" for token in tokens]
+    labels, families = _labels(tokens)
     for axes, start in zip(figure.subplots(len(starts), 1, squeeze=False).flat, starts, strict=True):
         places = range(min(_LINE, len(tokens) - start))
         axes.plot(places, entropies[start : start + _LINE], color="#0072b2", linewidth=1)
         for place in places:
             if ends[start + place]:
                 axes.axvline(place + 0.5, color="#d55e00", linewidth=1)
-        axes.set_xticks(places, labels[start : start + _LINE])
+        axes.set_xticks(places, labels[start : start + _LINE], family=families)
         axes.tick_params(axis="x", length=0, labelsize=9)
+        for label in axes.get_xticklabels():
+            label.set_fontsize(6 if "\n" in label.get_text() else 9)
         axes.set(xlim=(-0.5, _LINE - 0.5), ylim=(0, 1.05 * max(entropies)))
     figure.supylabel("entropy of the next token, bits", fontsize=9)
     content = io.BytesIO()
     figure.savefig(content, format="png")
     with disk_errors(path):
         replace_file(path, content.getvalue())
+
+
+def _labels(tokens: list[str]) -> tuple[list[str], list[str]]:
+    """Return what stands for each token, and the fonts that have it; a character of no font is its code point."""
+    from matplotlib import font_manager
+
+    lacking, families = set("".join(tokens)), list[str]()
+    fonts = (font for font in font_manager.fontManager.ttflist if font.style == "normal")
+    for font in sorted(fonts, key=lambda font: (font.name != "DejaVu Sans", font.name)):
+        characters = set(map(chr, font_manager.get_font(font.fname).get_charmap())) if lacking else set()
+        if lacking & characters and "LastResort" not in font.fname:
+            lacking -= characters
+            families.append(font.name)
+    shown = {one: "\n".join(wrap(f"{ord(one):04X}", 2)) for one in lacking} | _SHOWN
+    return ["".join(shown.get(one, one) for one in token) or "?" for token in tokens], families

@@ -39,3 +39,9 @@ def test_matplotlib_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(segments, "find_spec", Mock(return_value=None))
     with pytest.raises(RecipeError, match=r"matplotlib, which is not installed: pip install 'sumpool\[plots\]'"):
         study_segments(None, "document.txt", tmp_path / "x.png")
+
+
+def test_characters_without_a_font_are_code_points() -> None:
+    labels, families = segments._labels(["a", " ", "\u043e", "\U000e0041", ""])
+    assert labels == ["a", "␣", "\u043e", "E0\n04\n1", "?"]
+    assert families == ["DejaVu Sans"]
