@@ -37,6 +37,7 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import evaluation_folder
 from sumpool.settings import kinds
 from sumpool.studies.config import LraConfig
+from sumpool.studies.lra.pathfinder import describe
 from sumpool.studies.lra.tasks import make_data
 from sumpool.studies.study import load_study, make_table, over_seeds, report_runs
 from sumpool.tasks.classification.classify import evaluate_classifier
@@ -120,7 +121,7 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
         config = config.model_copy(update={"attentions": row_names()})
     folder = config.folder / config.task
     recipes = {name: [_recipe(config, name, seed, of_recipe) for seed in config.seeds] for name in config.attentions}
-    counts = make_data(config, config.seeds[0], folder / "data", report, check)
+    counts, drawn = make_data(config, config.seeds[0], folder / "data", report, check)
     # 2. Train and evaluate each attention with each seed.
     rows, correct = [], dict[str, Floats]()
     for name, seeds in recipes.items():
@@ -144,8 +145,9 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
         f"batches of {first.train.batch_tokens * first.train.accumulate:,} tokens, learning rate "
         f"{first.train.learning_rate:g}, {len(first.model.encoder)} layers of {first.model.dim} features"
     )
-    sizes = "; ".join(f"{split}: {count:,} rows" for split, count in counts.items())
-    table = make_lra_table(config.task, rows, [note, sizes])
+    notes = [note, "; ".join(f"{split}: {count:,} rows" for split, count in counts.items())]
+    notes += [describe(config.task, drawn)] if drawn else []
+    table = make_lra_table(config.task, rows, notes)
     result = Result({"attentions": rows}, [table], {"rows": counts})
     return report_runs("lra", config.task, config, first, config.seeds[0], result, folder / "results")
 

@@ -1,7 +1,7 @@
 """Data of a task of the Long Range Arena: generated, or read from the user's copy; in one folder with its settings.
 
 <folder>/train.jsonl, validation.jsonl, test.jsonl   rows of `kind: labelled`
-<folder>/data.json                                   settings, and numbers of rows
+<folder>/data.json                                   settings, numbers of rows, and what was drawn
 
 A copy is read in its published format. Rows come in the order of the files; the split is that of the released input
 pipelines. The validation rows of `text` are its test rows, as there.
@@ -9,6 +9,7 @@ pipelines. The validation rows of `text` are its test rows, as there.
 
 import json
 import random
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -61,7 +62,9 @@ OPERATORS: Mapping[str, Callable[[Sequence[int]], int]] = {
 CLOSE = "]"
 
 
-def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check: Check) -> Mapping[str, int]:
+def make_data(
+    config: LraConfig, seed: int, folder: Path, report: Report, check: Check
+) -> tuple[Mapping[str, int], Mapping[str, int]]:
     """Generate the rows of a task, or read the user's copy, unless the folder holds the same ones.
 
     Args:
@@ -72,7 +75,7 @@ def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check:
         check: Called for every row.
 
     Returns:
-        Number of rows of each split; the files of the splits are `train.jsonl` and so on.
+        Number of rows of each split, whose files are `train.jsonl` and so on; and the counts of `pathfinder.images`.
 
     Raises:
         RecipeError: If the folder holds something else, or Pillow is missing.
@@ -90,12 +93,12 @@ def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check:
     if kept.get("settings") == parse_json(json.dumps(about)) and all(
         (folder / f"{split}.jsonl").is_file() for split in SPLITS
     ):
-        return dict(kept["rows"])
+        return kept["rows"], kept.get("drawn", {})
     if folder.exists() and any(folder.iterdir()) and not kept:
         raise RecipeError(f"{folder} must be new or hold the data of study lra, got other files; set study.folder")
     if config.task in pathfinder.DRAWINGS and find_spec("PIL") is None:
         raise RecipeError(f"study.task={config.task} must have Pillow, which is not installed: pip install pillow")
-    written: dict[str, int] = {}
+    written, drawn = dict[str, int](), Counter[str]()
     with disk_errors(folder), replace_folder(folder) as new:
         for number, split in enumerate(SPLITS):
             limit = counts[number] if counts else None
@@ -103,12 +106,12 @@ def make_data(config: LraConfig, seed: int, folder: Path, report: Report, check:
             if config.task == "listops":
                 rows = expressions(f"{seed}-{split}", Grammar())
             elif config.task in pathfinder.DRAWINGS:
-                rows = pathfinder.images(config.task, f"{seed}-{split}")
+                rows = pathfinder.images(config.task, f"{seed}-{split}", drawn)
             else:
                 rows = read_copy(config.task, config.data, split)
             written[split] = _write(new / f"{split}.jsonl", islice(rows, limit), limit, report, check)
-        (new / DATA).write_text(json.dumps({"settings": about, "rows": written}, indent=1) + "\n")
-    return written
+        (new / DATA).write_text(json.dumps({"settings": about, "rows": written, "drawn": drawn}, indent=1) + "\n")
+    return written, drawn
 
 
 @dataclass(frozen=True)

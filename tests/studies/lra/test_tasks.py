@@ -9,6 +9,7 @@ from sumpool.data.config import SPLITS
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Progress, no_op
 from sumpool.studies.config import LraConfig, LraTask
+from sumpool.studies.lra.pathfinder import describe
 from sumpool.studies.lra.tasks import (
     CLOSE,
     DATA,
@@ -110,18 +111,25 @@ def test_damaged_copies_are_named(tmp_path: Path) -> None:
 
 def test_rows_of_a_copy_become_labelled_files(tmp_path: Path) -> None:
     config = LraConfig(task="retrieval", data=write_aan(tmp_path / "tsv"))
-    data = make_data(config, 1, tmp_path / "data", no_op, no_op)
+    data, _ = make_data(config, 1, tmp_path / "data", no_op, no_op)
     row = json.loads((tmp_path / "data" / "train.jsonl").read_text().splitlines()[0])
     assert row == {"id": "train-1", "text": "first text", "second": "second text", "label": 1}
     assert data["test"] == 2
 
 
 def test_generated_images_become_labelled_files(tmp_path: Path) -> None:
-    data = make_data(LraConfig(task="pathfinder32", rows=(2, 1, 1)), 1, tmp_path / "data", no_op, no_op)
+    config = LraConfig(task="pathfinder32", rows=(2, 1, 1))
+    data, drawn = make_data(config, 1, tmp_path / "data", no_op, no_op)
     row = json.loads((tmp_path / "data" / "test.jsonl").read_text())
     assert len(row["text"].split()) == 1024
     assert row["label"] in (0, 1)
     assert data == {"train": 2, "validation": 1, "test": 1}
+    lines = [line for path in (tmp_path / "data").glob("*.jsonl") for line in path.read_text().splitlines()]
+    pixels = [int(pixel) for line in lines for pixel in json.loads(line)["text"].split()]
+    assert drawn["bright"] == sum(pixel > 10 for pixel in pixels)
+    assert (drawn["images"], drawn["pixels"]) == (4, len(pixels))
+    assert make_data(config, 1, tmp_path / "data", no_op, no_op) == (data, drawn)
+    assert "% of the pixels are above 10 (published 15.7), two paths fit in" in describe("pathfinder32", drawn)
 
 
 def test_pathfinder_needs_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,7 +143,8 @@ CONFIG = LraConfig(rows=(6, 3, 2))
 
 
 def test_rows_are_labelled_and_different_in_each_split(tmp_path: Path) -> None:
-    data = make_data(CONFIG, 1, tmp_path / "data", no_op, no_op)
+    data, drawn = make_data(CONFIG, 1, tmp_path / "data", no_op, no_op)
+    assert not drawn
     texts = []
     for split, count in zip(SPLITS, (6, 3, 2), strict=True):
         rows = [json.loads(line) for line in (tmp_path / "data" / f"{split}.jsonl").read_text().splitlines()]
