@@ -1,11 +1,12 @@
 """`sumpool evaluate`: score the summaries of a run, or of a file, and print a table."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
-from sumpool.cli.console import table, working, wrap
+from sumpool.cli.console import mark_segments, shows_colours, table, working, wrap
 from sumpool.cli.options import (
     VERIFY,
     Changes,
@@ -80,7 +81,7 @@ def evaluate(
     TextRank, random sentences and an extractive oracle; then lengths, repeated trigrams, and numbers and names that the
     document does not contain; then differences with paired tests. Settings change with
     --set, such as --set summarize.beams=1. For a classifier, prints accuracy, macro F1 and the confusion table; for a
-    language model, bits per character and shortening factor.
+    language model, bits per character, shortening factor, lengths of segments, and the segments of a sample.
     """
     from sumpool.evaluation.task import Results
     from sumpool.inference.run_files import models_of, task_of
@@ -131,3 +132,6 @@ def evaluate(
     tables = [table(*titled) for titled in report.tables()]
     notes = "\n".join(wrap(line) for line in report.sentences())
     output.result("\n\n".join([*tables, *([notes] if notes else [])]))
+    for segments in report.samples():
+        sys.stdout.write(f"\n{mark_segments(segments, shows_colours())}\n")
+    sys.stdout.flush()

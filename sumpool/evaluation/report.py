@@ -134,6 +134,10 @@ class Evaluation(ABC):
         """Notes below the tables."""
         return ()
 
+    def samples(self) -> Sequence[Sequence[str]]:
+        """Texts below the tables, each as its consecutive segments."""
+        return ()
+
 
 @dataclass(frozen=True)
 class EvaluationReport(Evaluation):

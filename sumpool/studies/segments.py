@@ -18,7 +18,7 @@ from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.replaceable import require_unlisted
 from sumpool.progress import Progress, Report, no_op
 from sumpool.special_tokens import UNK
-from sumpool.tasks.language_modeling.evaluate import load_language_model
+from sumpool.tasks.language_modeling.evaluate import load_language_model, segments_of
 from sumpool.tasks.language_modeling.measures import bits
 from sumpool.tasks.language_modeling.running_text import normalizer
 
@@ -61,19 +61,15 @@ def study_segments(run: Path | None, document: str, path: Path | None, report: R
     if unknown := ids.count(UNK):
         report(Progress("segments", note=f"{unknown:,} characters of the document are not in the vocabulary"))
     row = torch.tensor([ids[: min(MOST_TOKENS, loaded.recipe.model.length)]], device=loaded.device)
-    mask = torch.ones_like(row, dtype=torch.bool)
-    tokens = [loaded.token_bytes[token].decode() for token in row[0].tolist()]
-    with torch.inference_mode():
-        ends = loaded.model.boundaries_of(row, mask)[0].tolist()
-        if path:
+    if path:
+        mask = torch.ones_like(row, dtype=torch.bool)
+        with torch.inference_mode():
             log_probs = loaded.model.logits(row, mask).double().log_softmax(2)[0]
             entropies = [bits(nats) for nats in (-(log_probs.exp() * log_probs).sum(1)).tolist()]
-            _draw(tokens, entropies, ends, path)
-    segments = [""]
-    for token, is_end in zip(tokens, ends, strict=True):
-        segments[-1] += token
-        segments += [""] * is_end
-    return tuple(filter(None, segments))
+            ends = loaded.model.boundaries_of(row, mask)[0].tolist()
+        tokens = [loaded.token_bytes[token].decode("utf-8", "replace") for token in row[0].tolist()]
+        _draw(tokens, entropies, ends, path)
+    return segments_of(loaded, row[0].cpu().numpy())
 
 
 def _draw(tokens: list[str], entropies: list[float], ends: list[bool], path: Path) -> None:

@@ -64,7 +64,8 @@ def test_a_recipe_without_segments_is_refused() -> None:
 def run(row: str, family: str, seed: int, bpc: float, text: str = "rfc") -> Row:
     nats = np.random.default_rng(0).normal(0, 0.1, 40) + np.random.default_rng(seed).normal(0, 0.001, 40)
     windows = [
-        ScoredWindow(512 * place, 512, float(bpc + part) * 512 / bits(1), 128) for place, part in enumerate(nats)
+        ScoredWindow(512 * place, 512, float(bpc + part) * 512 / bits(1), 128, {4: 128})
+        for place, part in enumerate(nats)
     ]
     estimate = Estimate(bpc + 1e-4 * seed, bpc - 0.05, bpc + 0.05)
     about = {"row": row, "family": family, "text": text, "seed": seed, "bpc": estimate}

@@ -21,7 +21,6 @@ def test_a_document_is_divided_as_the_model_does_and_drawn(folder: Path, tmp_pat
     notes: list[Progress] = []
     found = study_segments(run, str(document), picture, notes.append)
     assert found[:3] == ("the ", "öld ", "fox ")
-    assert found[-1] == "sleeps"
     assert [progress.note for progress in notes] == ["1 characters of the document are not in the vocabulary"]
     assert picture.read_bytes()[:4] == b"\x89PNG"
     document.write_text(" ")

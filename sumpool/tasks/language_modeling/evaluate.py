@@ -1,6 +1,7 @@
-"""`sumpool evaluate` for language models: a split of their text in, bits per character out."""
+"""`sumpool evaluate` for language models: a split of their text in, bits per character and segments out."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -23,7 +24,7 @@ from sumpool.io.json_lines import read_records
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.runs.run_folder import evaluation_folder, prepared_data_of
-from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe, TextEvaluationConfig
 from sumpool.tasks.language_modeling.measures import (
     DIFFERENCE_COLUMNS,
     LanguageModelDifference,
@@ -37,6 +38,8 @@ from sumpool.tasks.language_modeling.stream import TextStream
 
 Ids = npt.NDArray[np.integer[Any]]
 
+RELEASED_STREAMS, RELEASED_STEPS = 16, 500
+"""Parallel streams and most windows of each in the released code: twice its training batch, and its cap."""
 IN_THE_RUN = Results()
 """Results in the run folder, from the beginning."""
 _LINE = TypeAdapter(ScoredWindow)
@@ -83,6 +86,22 @@ def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = no_op) ->
     return stream.read(0, len(stream))[0]
 
 
+@torch.inference_mode()
+def segments_of(loaded: LoadedLanguageModel, ids: Ids) -> tuple[str, ...]:
+    """Return the segments of a text as the model decides them; the last one may be unfinished."""
+    if not len(ids):
+        return ()
+    row = torch.from_numpy(np.asarray(ids).astype(np.int64))[None].to(loaded.device)
+    ends = loaded.model.boundaries_of(row, torch.ones_like(row, dtype=torch.bool))[0].tolist()
+    segments, segment = [], ""
+    for token, is_end in zip(ids.tolist(), ends, strict=True):
+        segment += loaded.token_bytes[token].decode()
+        if is_end:
+            segments.append(segment)
+            segment = ""
+    return tuple(filter(None, (*segments, segment)))
+
+
 @dataclass(frozen=True)
 class LanguageModelEvaluation(Evaluation):
     """Evaluations of language models on the same split.
@@ -104,12 +123,16 @@ class LanguageModelEvaluation(Evaluation):
         return json.dumps({"models": reports, "differences": differences}, ensure_ascii=False, indent=2) + "\n"
 
     def tables(self) -> list[TitledTable]:
-        """Lay out the scores of each model, and the differences of several."""
-        tables = [report.table(name) for name, report in self.reports.items()]
+        """Lay out the scores and the lengths of the segments of each model, and the differences of several."""
+        tables = [table for name, report in self.reports.items() for table in report.tables(name)]
         if self.differences:
             rows = [difference.row() for difference in self.differences]
             tables.append((DIFFERENCE_COLUMNS, rows, "differences on the same windows, bits per character", 1))
         return tables
+
+    def samples(self) -> Sequence[Sequence[str]]:
+        """Segments at the beginning of the text, by each model."""
+        return [report.sample for report in self.reports.values() if report.sample]
 
 
 def evaluate_language_models(
@@ -127,7 +150,7 @@ def evaluate_language_models(
     Args:
         runs: Run folders; none takes the newest run of a language model.
         split: Part of the text.
-        overrides: Settings to change, each like `evaluate.step=256`.
+        overrides: Settings to change, each like `evaluate.protocol=released`.
         limit: Windows to score, the first ones; None takes all.
         results: Folder of the results of one run, by default `evaluation/<split>` in each run folder; and whether the
             windows of an unfinished evaluation are kept.
@@ -161,7 +184,7 @@ def _evaluate(
     """Score the windows of a split that have no scores yet, and write report and manifest."""
     config = loaded.recipe.evaluate
     text = split_of(loaded, split, check)
-    windows = overlapping_windows(len(text), config.window, config.step)[:limit]
+    windows = windows_of(config, len(text))[:limit]
     if not windows:
         raise DataError(f"{split} of {loaded.folder} must hold two tokens or more, got {len(text)}")
     folder = results.folder or evaluation_folder(loaded.folder, split)
@@ -169,7 +192,7 @@ def _evaluate(
     identity = {
         "model": sha256(model.encode()).hexdigest(),
         "text": f"{split}, {sha256(text.tobytes()).hexdigest()}",
-        "windows": f"{len(windows):,} of {config.window:,} tokens moved by {config.step:,}",
+        "windows": f"{len(windows):,} of {config.window:,} tokens moved by {config.step:,}, {config.protocol}",
     }
     with locked_results(folder):
         with open_scores(folder, identity, resume=results.resume) as file:
@@ -181,10 +204,11 @@ def _evaluate(
                 if len(scored) % _REPORTED == 0 or len(scored) == len(windows):
                     report(Progress("evaluate", len(scored), len(windows)))
         result = score_language_model(
-            (loaded.recipe.name, split),
+            (loaded.recipe.name, split, config.protocol),
             (config.window, config.step),
             scored,
             config.resamples,
+            segments_of(loaded, text[: config.sample]),
         )
         finish_results(folder, result.to_json(), len(scored))
     return result, scored
@@ -215,18 +239,41 @@ class TextWindow:
         return self.end - 1 - self.start
 
 
-def overlapping_windows(tokens: int, length: int, step: int) -> list[TextWindow]:
+def windows_of(config: TextEvaluationConfig, tokens: int) -> list[TextWindow]:
+    """Return the windows of a text by the protocol of the settings."""
+    make = released_windows if config.protocol == "released" else overlapping_windows
+    return make(tokens, config.window, config.step)
+
+
+def released_windows(tokens: int, length: int, step: int) -> list[TextWindow]:
+    """Return the windows of the released code: equal parallel streams, without remainder, capped in their number.
+
+    Args:
+        tokens: Tokens of the text.
+        length: Most tokens that a window reads.
+        step: Tokens that a window predicts.
+    """
+    size = tokens // RELEASED_STREAMS
+    return [
+        window
+        for stream in range(RELEASED_STREAMS)
+        for window in overlapping_windows(size, length, step, stream * size)[:RELEASED_STEPS]
+    ]
+
+
+def overlapping_windows(tokens: int, length: int, step: int, offset: int = 0) -> list[TextWindow]:
     """Return windows that predict every token of a text but the first, each once and with the most context.
 
     Args:
         tokens: Tokens of the text.
         length: Most tokens that a window reads.
         step: Tokens that a window predicts; the last one may predict fewer.
+        offset: Index of the first token.
     """
     windows = []
     for scored in range(1, tokens, step):
         end = min(scored + step, tokens)
-        windows.append(TextWindow(max(0, end - 1 - length), scored, end))
+        windows.append(TextWindow(offset + max(0, end - 1 - length), offset + scored, offset + end))
     return windows
 
 
@@ -274,7 +321,15 @@ def score_text(
             mask = torch.ones_like(read, dtype=torch.bool)
             scores, _, _ = model(read, mask, torch.zeros_like(read), target)
             nats = -scores.log_prob[:, -tokens:].double().sum(1)
-            # Of the tokens that predictions are made at.
-            boundaries = model.boundaries_of(read, mask)[:, -tokens:].sum(1)
-            for window, value, count in zip(batch, nats.tolist(), boundaries.tolist(), strict=True):
-                yield ScoredWindow(window.start, tokens, value, count)
+            boundaries = model.boundaries_of(read, mask).cpu().numpy()
+            for window, value, of_row in zip(batch, nats.tolist(), boundaries, strict=True):
+                ends = np.flatnonzero(of_row)
+                # Of a segment that begins before the window, the part in the window counts, as the model reads it.
+                lengths = np.diff(ends, prepend=-1)[ends >= length - tokens]
+                yield ScoredWindow(
+                    start=window.start,
+                    tokens=tokens,
+                    nats=value,
+                    boundaries=len(lengths),
+                    lengths=dict(Counter(lengths.tolist())),
+                )

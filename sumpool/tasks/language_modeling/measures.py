@@ -1,4 +1,4 @@
-"""Measures of a language model on a running text: bits per character and shortening factor.
+"""Measures of a language model on a running text: bits per character, shortening factor, lengths of segments.
 
 Bits per character (BPC) is the negative log-likelihood of all scored tokens, which are characters, over their number.
 The shortening factor is that of Nawrot et al. (2023): tokens per boundary. Windows are the units of the bootstrap and
@@ -7,15 +7,20 @@ of paired tests, as neighbouring characters depend on each other.
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
+from typing import Final
 
 import numpy as np
 
 from sumpool.errors import DataError
 from sumpool.evaluation.report import TitledTable
 from sumpool.evaluation.statistics import Estimate, Floats, PairedTest, compare, estimate_ratio, holm
+
+_LONGEST_BAR: Final = 16
+"""Lengths of segments with a count of their own in the table; longer ones share one."""
 
 DIFFERENCE_COLUMNS = ("models", "BPC", "95 % interval", "bootstrap", "randomised", "Holm", "fewer", "more")
 """Titles of the columns of `LanguageModelDifference.row`."""
@@ -30,12 +35,44 @@ class ScoredWindow:
         tokens: Predicted tokens.
         nats: Negative log-likelihood of these tokens.
         boundaries: Boundaries after their predecessors, the tokens that the predictions are made at.
+        lengths: Number of segments that end there, by their length in tokens.
     """
 
     start: int
     tokens: int
     nats: float
     boundaries: int
+    lengths: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class SegmentLengths:
+    """Distribution of the lengths of segments, in tokens.
+
+    Attributes:
+        segments: Number of segments.
+        mean: Mean length.
+        deviation: Standard deviation.
+        median: Median length.
+        p90: 90th percentile.
+        longest: Longest segment.
+        counts: Segments by length.
+    """
+
+    segments: int
+    mean: float
+    deviation: float
+    median: int
+    p90: int
+    longest: int
+    counts: Mapping[int, int]
+
+    def rows(self) -> list[list[str]]:
+        """Return the rows of a table: length, segments, share in percent; long segments share the last row."""
+        short = [(str(length), self.counts.get(length, 0)) for length in range(1, min(self.longest, _LONGEST_BAR) + 1)]
+        long = sum(count for length, count in self.counts.items() if length > _LONGEST_BAR)
+        rows = [*short, *([(f"{_LONGEST_BAR + 1}-{self.longest}", long)] if long else [])]
+        return [[length, f"{count:,}", f"{100 * count / self.segments:.1f}"] for length, count in rows]
 
 
 @dataclass(frozen=True)
@@ -45,30 +82,46 @@ class LanguageModelReport:
     Attributes:
         model: Name of the model.
         split: Split of the text.
+        protocol: Windows of the text: `whole`, or `released` for streams with a cap.
         window: Tokens that a window reads.
         step: Tokens that a window predicts.
         windows: Number of windows.
         tokens: Predicted tokens.
         bpc: Bits per character, with a 95 % bootstrap interval over the windows.
         shortening_factor: Tokens per boundary, with a 95 % bootstrap interval over the windows; None without any.
+        segments: Distribution of the lengths of segments; None without any.
+        sample: Consecutive segments of the text, the last one unfinished.
     """
 
     model: str
     split: str
+    protocol: str
     window: int
     step: int
     windows: int
     tokens: int
     bpc: Estimate
     shortening_factor: Estimate | None
+    segments: SegmentLengths | None
+    sample: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Serialize the report as JSON, unrounded."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
 
-    def table(self, name: str) -> TitledTable:
-        """Lay out the scores of a model that is called by a name."""
-        return ["", "", "95 % interval"], self.score_rows(), f"{name}, {self.split}", 1
+    def tables(self, name: str) -> list[TitledTable]:
+        """Lay out the scores and the lengths of the segments of a model that is called by a name."""
+        title = f"{name}, {self.split}, {self.protocol}"
+        tables: list[TitledTable] = [(["", "", "95 % interval"], self.score_rows(), title, 1)]
+        if self.segments:
+            lengths = self.segments
+            title = (
+                f"segments: {lengths.segments:,}, mean length {lengths.mean:.2f}, standard deviation "
+                f"{lengths.deviation:.2f}, median {lengths.median}, 90th percentile {lengths.p90}, longest "
+                f"{lengths.longest:,}"
+            )
+            tables.append((["length", "segments", "%"], lengths.rows(), title, 1))
+        return tables
 
     def score_rows(self) -> list[list[str]]:
         """Return the rows of the table of scores: name, value, interval."""
@@ -80,27 +133,57 @@ class LanguageModelReport:
 
 
 def score_language_model(
-    origin: tuple[str, str], size: tuple[int, int], windows: Sequence[ScoredWindow], resamples: int
+    origin: tuple[str, str, str],
+    size: tuple[int, int],
+    windows: Sequence[ScoredWindow],
+    resamples: int,
+    sample: Sequence[str] = (),
 ) -> LanguageModelReport:
     """Aggregate the scores of windows.
 
     Args:
-        origin: Name of the model, and split of the text.
+        origin: Name of the model, split of the text, and protocol.
         size: Tokens that a window reads, and tokens that it predicts.
         windows: Scores of each window; at least one.
         resamples: Resamples of the bootstrap.
+        sample: Consecutive segments of the text.
     """
     tokens = [window.tokens for window in windows]
     boundaries = [window.boundaries for window in windows]
     return LanguageModelReport(
         model=origin[0],
         split=origin[1],
+        protocol=origin[2],
         window=size[0],
         step=size[1],
         windows=len(windows),
         tokens=sum(tokens),
         bpc=_ratio([bits(window.nats) for window in windows], tokens, resamples),
         shortening_factor=_ratio(tokens, boundaries, resamples) if any(boundaries) else None,
+        segments=describe_lengths(window.lengths for window in windows),
+        sample=tuple(sample),
+    )
+
+
+def describe_lengths(counts: Iterable[Mapping[int, int]]) -> SegmentLengths | None:
+    """Describe the lengths of segments, given as numbers of segments by length; None without a segment."""
+    total: Counter[int] = Counter()
+    for part in counts:
+        total.update(part)
+    if not total.total():
+        return None
+    lengths, numbers = (np.array(column) for column in zip(*sorted(total.items()), strict=True))
+    segments = int(numbers.sum())
+    mean = float(lengths @ numbers / segments)
+    ranks = numbers.cumsum()
+    return SegmentLengths(
+        segments=segments,
+        mean=mean,
+        deviation=math.sqrt(float((lengths - mean) ** 2 @ numbers / segments)),
+        median=int(lengths[np.searchsorted(ranks, 0.5 * segments)]),
+        p90=int(lengths[np.searchsorted(ranks, 0.9 * segments)]),
+        longest=int(lengths[-1]),
+        counts={int(length): int(number) for length, number in zip(lengths, numbers, strict=True)},
     )
 
 

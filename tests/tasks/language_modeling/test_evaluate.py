@@ -15,6 +15,7 @@ from sumpool.tasks.language_modeling import evaluate as workflow
 from sumpool.tasks.language_modeling.evaluate import (
     TextWindow,
     evaluate_language_models,
+    load_language_model,
     read_windows,
     score_text,
 )
@@ -44,6 +45,9 @@ def test_results_are_a_folder_with_manifest(run: Path) -> None:
     assert json.loads((results / REPORT).read_text())["bpc"]["mean"] == report.bpc.mean
     assert len(read_windows(results)) == report.windows == len((results / SCORES).read_text().splitlines())
     assert reports[-1].done == reports[-1].total == report.windows
+    text = "".join(report.sample)
+    assert all(segment.endswith(" ") for segment in report.sample[:-1])
+    assert text in (run.parent / "text.txt").read_text()
 
 
 def test_results_are_replaced_but_nothing_else(run: Path, tmp_path: Path) -> None:
@@ -87,6 +91,20 @@ def test_a_stopped_evaluation_goes_on(run: Path, tmp_path: Path, monkeypatch: py
         )
 
 
+def test_protocols_have_their_windows(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "results"
+    (whole,) = evaluate_language_models([run], overrides=SETTINGS, results=Results(folder=out)).reports.values()
+    released = evaluate_language_models(
+        [run], overrides=[*SETTINGS, "evaluate.protocol=released"], results=Results(folder=out)
+    )
+    (scores,) = released.reports.values()
+    tokens = len(load_language_model(run).tokenizer.encode_batch([(run.parent / "text.txt").read_text()])[0])
+    assert whole.tokens > scores.tokens
+    assert scores.tokens % 16 == 0
+    assert scores.protocol == "released"
+    assert whole.tokens < tokens
+
+
 def test_a_limit_takes_the_first_windows(run: Path, tmp_path: Path) -> None:
     (report,) = evaluate_language_models(
         [run], overrides=SETTINGS, limit=7, results=Results(folder=tmp_path / "few")
@@ -106,6 +124,6 @@ def test_models_of_one_text_are_compared(run: Path, folder: Path) -> None:
 
 
 def test_a_split_without_two_tokens_is_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workflow, "overlapping_windows", lambda *_: [])
+    monkeypatch.setattr(workflow, "windows_of", lambda *_: [])
     with pytest.raises(DataError, match="must hold two tokens or more, got"):
         evaluate_language_models([run], overrides=SETTINGS)

@@ -1,6 +1,7 @@
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sumpool.errors import CheckpointError, RecipeError
@@ -8,9 +9,10 @@ from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.evaluate import (
     LoadedLanguageModel,
     load_language_model,
-    overlapping_windows,
     score_text,
+    segments_of,
     split_of,
+    windows_of,
 )
 from sumpool.workflows.train import train
 
@@ -70,7 +72,7 @@ def test_gumbel_boundaries_are_sampled_where_asked(folder: Path) -> None:
     for decision in ("hard", "sample", "sample"):
         model = load_language_model(run, [f"model.boundaries[0].inference={decision}"])
         text = split_of(model, "test")
-        windows = overlapping_windows(200, 32, 8)
+        windows = windows_of(model.recipe.evaluate, 200)
         scored.append(list(score_text(model.model, text, windows, batch_tokens=512, device=model.device)))
     assert scored[1] == scored[2]
     assert sum(window.boundaries for window in scored[0]) != sum(window.boundaries for window in scored[1])
@@ -81,6 +83,15 @@ def test_the_text_is_that_of_the_split(folder: Path) -> None:
     text = split_of(model, "test")
     decoded = b"".join(model.token_bytes[token] for token in text).decode()
     assert (folder / "text.txt").read_text().endswith(decoded)
+
+
+@pytest.mark.slow
+def test_segments_are_those_that_the_model_decides(folder: Path) -> None:
+    model = loaded(folder, {"kind": "whitespace"})
+    ids = np.array(model.tokenizer.encode_batch(["the öld fox sle"])[0])
+    assert segments_of(model, ids) == ("the ", "öld ", "fox ", "sle")
+    assert segments_of(model, ids[:0]) == ()
+    assert segments_of(loaded(folder, {"kind": "fixed", "size": 3}), ids) == ("the", " öl", "d f", "ox ", "sle")
 
 
 def test_other_folders_are_refused(folder: Path, tmp_path: Path) -> None:

@@ -10,18 +10,20 @@ from sumpool.evaluation.statistics import holm
 from sumpool.tasks.language_modeling.measures import (
     DIFFERENCE_COLUMNS,
     ScoredWindow,
+    SegmentLengths,
     compare_language_models,
     compare_seeds,
+    describe_lengths,
     format_p_value,
     mean_windows,
     score_language_model,
 )
 
-ORIGIN, SIZE = ("model", "test"), (2048, 512)
+ORIGIN, SIZE = ("model", "test", "whole"), (2048, 512)
 
 
 def scored(nats: float, tokens: int = 512, boundaries: int = 128) -> ScoredWindow:
-    return ScoredWindow(0, tokens, nats, boundaries)
+    return ScoredWindow(0, tokens, nats, boundaries, {4: boundaries})
 
 
 def windows(count: int = 40) -> list[ScoredWindow]:
@@ -39,13 +41,41 @@ def test_bpc_is_bits_over_characters_of_all_windows() -> None:
 
 
 def test_no_boundary_has_no_shortening_factor() -> None:
-    report = score_language_model(ORIGIN, SIZE, [ScoredWindow(0, 9, 4.0, 0)], 100)
+    report = score_language_model(ORIGIN, SIZE, [ScoredWindow(0, 9, 4.0, 0, {})], 100)
     assert report.shortening_factor is None
+    assert report.segments is None
 
 
-def test_the_report_is_json() -> None:
-    report = score_language_model(ORIGIN, SIZE, windows(), 100)
-    assert json.loads(report.to_json())["bpc"]["mean"] == report.bpc.mean
+def test_the_report_is_json_with_the_sample() -> None:
+    report = score_language_model(ORIGIN, SIZE, windows(), 100, ["the ", "qui"])
+    loaded = json.loads(report.to_json())
+    assert loaded["sample"] == ["the ", "qui"]
+    assert loaded["segments"]["counts"] == {"4": 40 * 128 + 20}
+    assert loaded["bpc"]["mean"] == report.bpc.mean
+
+
+def test_lengths_are_described_as_numpy_describes_the_list() -> None:
+    lengths = np.random.default_rng(2).geometric(0.2, 999)
+    counts = dict(zip(*np.unique(lengths, return_counts=True), strict=True))
+    described = describe_lengths([{int(k): int(v)} for k, v in counts.items()])
+    assert described is not None
+    assert described.mean == pytest.approx(lengths.mean())
+    assert described.deviation == pytest.approx(lengths.std())
+    assert described.median == np.percentile(lengths, 50, method="inverted_cdf")
+    assert described.p90 == np.percentile(lengths, 90, method="inverted_cdf")
+    assert (described.longest, described.segments) == (lengths.max(), 999)
+    assert describe_lengths([{}]) is None
+
+
+def test_long_segments_share_a_row() -> None:
+    described = describe_lengths([{1: 1, 3: 2, 20: 1}])
+    assert described is not None
+    rows = described.rows()
+    assert rows[0] == ["1", "1", "25.0"]
+    assert rows[1] == ["2", "0", "0.0"]
+    assert rows[-1] == ["17-20", "1", "25.0"]
+    short = SegmentLengths(5, 2.2, 1.0, 2, 3, 3, {1: 1, 2: 2, 3: 2}).rows()
+    assert short == [["1", "1", "20.0"], ["2", "2", "40.0"], ["3", "2", "40.0"]]
 
 
 def run(seed: int, shift: float = 0.0, count: int = 60) -> list[ScoredWindow]:
@@ -54,14 +84,14 @@ def run(seed: int, shift: float = 0.0, count: int = 60) -> list[ScoredWindow]:
     noise = np.random.default_rng(seed).normal(shift, 5, count)
     sizes = [512] * (count - 1) + [77]
     return [
-        ScoredWindow(512 * place, size, float(nats) * size / 512, 100)
+        ScoredWindow(512 * place, size, float(nats) * size / 512, 100, {5: 100})
         for place, (nats, size) in enumerate(zip(text + noise, sizes, strict=True))
     ]
 
 
 def test_pairing_shows_what_intervals_do_not() -> None:
     first, second = run(1), run(2, shift=6.0)
-    reports = [score_language_model(("", ""), (8, 4), windows, 300) for windows in (first, second)]
+    reports = [score_language_model(("", "", ""), (8, 4), windows, 300) for windows in (first, second)]
     (difference,) = compare_language_models({"a": first, "b": second}, 300)
     assert difference.bpc.difference.mean == pytest.approx(reports[0].bpc.mean - reports[1].bpc.mean)
     assert reports[0].bpc.high > reports[1].bpc.low
@@ -99,6 +129,6 @@ def test_runs_are_averaged_window_by_window() -> None:
     first, second = run(1), run(2)
     averaged = mean_windows([first, second])
     assert averaged[7].nats == pytest.approx((first[7].nats + second[7].nats) / 2)
-    assert averaged[7].boundaries == first[7].boundaries
+    assert averaged[7].lengths == first[7].lengths
     with pytest.raises(DataError, match="runs must be evaluated on the same windows to be averaged, got others"):
         mean_windows([first, second[1:]])

@@ -13,6 +13,7 @@ from sumpool.tasks.language_modeling.config import TextEvaluationConfig
 from sumpool.tasks.language_modeling.evaluate import (
     TextWindow,
     overlapping_windows,
+    released_windows,
     score_text,
 )
 from sumpool.tasks.language_modeling.measures import ScoredWindow, score_language_model
@@ -89,11 +90,14 @@ def test_batch_mates_change_nothing(batch_tokens: int) -> None:
     assert [window.nats for window in batched] == pytest.approx([window.nats for window in expected], abs=1e-12)
 
 
-def test_boundaries_are_those_of_the_whole_text() -> None:
+def test_boundaries_and_lengths_are_those_of_the_whole_text() -> None:
     ids = text()
     windows = scored(ids, length=64)
     ends = np.flatnonzero(ids[:-1] == 6)
     assert sum(window.boundaries for window in windows) == len(ends)
+    lengths = np.diff(ends, prepend=-1)
+    counted = [length for window in windows for length, count in window.lengths.items() for _ in range(count)]
+    assert sorted(counted) == sorted(lengths.tolist())
 
 
 def test_a_model_that_knows_nothing_needs_the_bits_of_its_vocabulary() -> None:
@@ -102,7 +106,7 @@ def test_a_model_that_knows_nothing_needs_the_bits_of_its_vocabulary() -> None:
         nn.init.zeros_(parameter)
     windows = overlapping_windows(50, 16, 4)
     results = list(score_text(cast(LanguageModel, model), text(50), windows, batch_tokens=64, device=CPU))
-    assert score_language_model(("", ""), (16, 4), results, 100).bpc.mean == pytest.approx(math.log2(VOCABULARY))
+    assert score_language_model(("", "", ""), (16, 4), results, 100).bpc.mean == pytest.approx(math.log2(VOCABULARY))
 
 
 def test_a_signal_stops_between_batches() -> None:
@@ -138,6 +142,19 @@ def test_the_paper_windows_have_1536_earlier_characters_at_least() -> None:
     assert windows[:2] == [TextWindow(0, 1, 513), TextWindow(0, 513, 1025)]
     assert windows[3:5] == [TextWindow(0, 1537, 2049), TextWindow(512, 2049, 2561)]
     assert windows[-1] == TextWindow(9999 - 2048, 9729, 10_000)
+
+
+def test_the_released_protocol_scores_82_percent_of_text8() -> None:
+    windows = released_windows(5_000_000, 2048, 512)
+    assert len(windows) == 16 * 500
+    assert sum(window.tokens for window in windows) / 5_000_000 == pytest.approx(0.8192)
+    assert windows[500].start == 312_500
+
+
+def test_the_released_protocol_drops_the_remainder() -> None:
+    windows = released_windows(16 * 10 + 15, 8, 4)
+    assert max(window.end for window in windows) == 160
+    assert sum(window.tokens for window in windows) == 16 * 9
 
 
 def test_windows_that_leave_tokens_out_are_refused() -> None:
