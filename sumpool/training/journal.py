@@ -154,6 +154,7 @@ class UpdateLog:
                 f"of this step ({listed}), or train with a lower train.learning_rate or train.precision=fp32"
             )
         size = metrics.size
+        imbalance = {} if size.imbalance is None else {"imbalance": round(size.imbalance, 6)}
         record = {
             **{name: value for name, value in values.items() if math.isfinite(value)},
             "learning_rate": rate,
@@ -161,8 +162,9 @@ class UpdateLog:
             "seconds": round(seconds, 6),
             "data_seconds": round(data_seconds, 6),
             "tokens_per_second": round(size.source_tokens / seconds),
+            **imbalance,
         }
         if self._processes.is_main:
             self._journal.append("step", step, record)
-        shown = {"loss": values["loss"], "tokens/s": size.source_tokens / seconds}
+        shown = {"loss": values["loss"], "tokens/s": size.source_tokens / seconds, **imbalance}
         self._report(Progress("train", step, self._steps, shown))

@@ -166,6 +166,7 @@ class ParallelUpdater(Updater):
         self._replica: nn.parallel.DistributedDataParallel | None = None
         self._sharded: FSDPModule | None = None
         self._is_idle = False
+        self._imbalance = 0.0
         self._reached: set[int] = set()
         super().__init__(model, config, device, teacher)
 
@@ -176,7 +177,9 @@ class ParallelUpdater(Updater):
         """
         documents = [index for batch in indices for index in batch]
         lengths = data.lengths(data.training)[documents]
-        share = divide(lengths, self._processes.size)[self._processes.rank]
+        shares = divide(lengths, self._processes.size)
+        share = shares[self._processes.rank]
+        self._imbalance = imbalance(lengths, shares)
         self._is_idle = not share
         batches = [
             data.batch(data.training, [documents[index] for index in chosen])
@@ -239,7 +242,7 @@ class ParallelUpdater(Updater):
         own = UpdateSize.of(batches)
         counts = torch.tensor([own.target_tokens, own.documents, own.source_tokens], dtype=torch.float64)
         tokens, documents, source_tokens = self._processes.sum(counts * (not self._is_idle)).tolist()
-        return UpdateSize(tokens, documents, source_tokens)
+        return UpdateSize(tokens, documents, source_tokens, self._imbalance)
 
     def _accumulate(self, batch: Batch, size: UpdateSize, *, is_last: bool) -> dict[str, Tensor]:
         if self._is_idle:
@@ -308,6 +311,12 @@ def divide(lengths: Sequence[int] | np.ndarray, size: int) -> list[list[int]]:
         shares[rank].append(position)
         heapq.heapreplace(loads, (load + int(lengths[position]), rank))
     return [share[::-1] for share in shares]
+
+
+def imbalance(lengths: Sequence[int] | np.ndarray, shares: Sequence[Sequence[int]]) -> float:
+    """Tokens of the fullest share above those of the mean share, as a fraction of the latter."""
+    loads = [sum(int(lengths[position]) for position in share) for share in shares]
+    return max(loads) * len(loads) / sum(loads) - 1
 
 
 def _part_of(tensor: Tensor, like: Tensor | None) -> Tensor:

@@ -37,11 +37,13 @@ class UpdateSize:
         target_tokens: Target tokens, over which the loss is normalised.
         documents: Documents, over which auxiliary losses are means.
         source_tokens: Source tokens without padding.
+        imbalance: Imbalance of tokens between processes; None for one process.
     """
 
     target_tokens: float
     documents: float
     source_tokens: float = 0
+    imbalance: float | None = None
 
     @classmethod
     def of(cls, batches: Sequence[Batch]) -> "UpdateSize":

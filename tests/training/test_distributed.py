@@ -45,6 +45,8 @@ def test_two_processes_make_the_updates_of_one(config: TrainConfig, tmp_path: Pa
     run_training(Training(2, config), together)
     assert curve(together) == pytest.approx(curve(alone), abs=1e-9)
     assert len(read(together, "step")) == config.steps
+    assert all(record["imbalance"] >= 0 for record in read(together, "step"))
+    assert not any("imbalance" in record for record in read(alone, "step"))
     if config in (EXACT, SHARDED):  # an idle process reads a document, too, which it gives no weight
         assert documents(together) == documents(alone)
         assert all(path.read_text() for path in together.glob("documents-*"))

@@ -13,7 +13,7 @@ from torch.distributed.tensor import DTensor
 from sumpool.core.output import Scores
 from sumpool.data.batches import Batch
 from sumpool.errors import RecipeError
-from sumpool.training.parallel import ParallelUpdater, divide, is_sharded
+from sumpool.training.parallel import ParallelUpdater, divide, imbalance, is_sharded
 from sumpool.training.processes import Processes, join_processes
 from sumpool.training.update import Updater
 from tests.training.several import PROCESSES, free_port, join_as
@@ -120,9 +120,13 @@ def test_every_document_has_one_process_and_tokens_are_balanced() -> None:
         lengths = np.random.default_rng(0).integers(1, 100, 40)
         shares = divide(lengths, size)
         assert sorted(place for share in shares for place in share) == list(range(40))
-        loads = [sum(int(lengths[position]) for position in share) for share in shares]
-        assert max(loads) * len(loads) / sum(loads) < 1.05
+        assert imbalance(lengths, shares) < 0.05
         assert all(lengths[share].tolist() == sorted(lengths[share]) for share in shares)
+
+
+def test_imbalance_is_that_of_the_fullest_share() -> None:
+    assert imbalance([3, 1], [[0], [1]]) == pytest.approx(0.5)
+    assert imbalance([2, 2], [[0], [1]]) == 0
 
 
 def test_a_process_without_documents_takes_the_shortest(monkeypatch: pytest.MonkeyPatch) -> None:

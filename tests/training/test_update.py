@@ -276,8 +276,8 @@ def test_steps_beyond_the_end_have_the_floor() -> None:
     assert schedule_factor(500, ScheduleConfig(kind="cosine", warmup=0, floor=0.1), 100) == pytest.approx(0.1)
 
 
-def append(log: UpdateLog, step: int, loss: float = 1.0) -> None:
-    metrics = PendingMetrics(torch.tensor([loss, 1.0, 2.0]), [], UpdateSize(10, 2, 100))
+def append(log: UpdateLog, step: int, loss: float = 1.0, imbalance: float | None = None) -> None:
+    metrics = PendingMetrics(torch.tensor([loss, 1.0, 2.0]), [], UpdateSize(10, 2, 100, imbalance))
     log.append(step, ("a", "b"), 0.1, 0.0, metrics)
 
 
@@ -286,19 +286,20 @@ def test_an_update_is_logged_with_the_next_one(tmp_path: Path) -> None:
     log = UpdateLog(journal, 5, shown.append, Processes())
     append(log, 1)
     assert not shown
-    append(log, 2)
+    append(log, 2, imbalance=0.25)
     assert [progress.done for progress in shown] == [1]
     log.flush()
     log.flush()
     first, second = journal.read()
-    assert (first["step"], first["target_tokens"]) == (1, 10)
-    assert second["step"] == 2
+    assert (first["step"], first["target_tokens"], "imbalance" in first) == (1, 10, False)
+    assert (second["step"], second["imbalance"]) == (2, 0.25)
+    assert shown[1].metrics["imbalance"] == 0.25
 
 
 def test_only_the_first_process_writes_the_metrics_log(tmp_path: Path) -> None:
     shown = list[Progress]()
     log = UpdateLog(Journal(tmp_path / "metrics.jsonl"), 5, shown.append, Processes(1, 2))
-    append(log, 1)
+    append(log, 1, imbalance=0.0)
     log.flush()
     assert shown
     assert not (tmp_path / "metrics.jsonl").exists()
