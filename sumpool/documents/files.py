@@ -1,6 +1,7 @@
 """Reading of plain and compressed files, and strict decoding of text."""
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -8,6 +9,8 @@ import sys
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import IO, TYPE_CHECKING, Protocol, cast
 
 from sumpool.documents.document import Limits
@@ -31,19 +34,41 @@ _CHUNK = 2**20
 _MAX_RATIO, _FREE_BYTES = 300, 16 * 2**20
 """Decompressed bytes for each compressed one in files of rows, which no worker process reads, and bytes without such a
 limit. The text of a book repeated a thousand times has fewer, an archive bomb more."""
+_WRITER_SECONDS = 5.0
+"""Time until a named pipe must have a writer, without which opening it would never return."""
 
 
 def open_input(path: Path) -> IO[bytes]:
     """Open a file, a pipe or a device for reading bytes.
 
     Raises:
-        DataError: If it is missing or not readable.
+        DataError: If it is missing or not readable, or a named pipe that nothing writes to.
     """
     try:
-        return path.open("rb")
+        return _open_pipe(path) if path.is_fifo() else path.open("rb")
     except (OSError, ValueError) as error:  # ValueError: a null character or a lone surrogate in the name
         reason = error.strerror if isinstance(error, OSError) else error
         raise DataError(f"{path} must be a file that can be read, got: {reason}; check the path") from error
+
+
+def _open_pipe(path: Path) -> IO[bytes]:
+    opened = SimpleQueue[IO[bytes] | OSError]()
+
+    def wait() -> None:
+        try:
+            opened.put(path.open("rb"))
+        except OSError as error:
+            opened.put(error)
+
+    Thread(target=wait, daemon=True).start()  # it stays where the pipe never has a writer
+    try:
+        result = opened.get(timeout=_WRITER_SECONDS)
+    except Empty:
+        reason = f"a named pipe that nothing wrote to for {_WRITER_SECONDS:g} seconds"
+        raise OSError(errno.EPIPE, reason) from None
+    if isinstance(result, OSError):
+        raise result
+    return result
 
 
 def open_bytes(path: Path) -> IO[bytes]:

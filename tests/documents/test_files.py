@@ -2,11 +2,15 @@ import bz2
 import gzip
 import io
 import lzma
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
+from sumpool.documents import files
 from sumpool.documents.document import Limits, ReadOptions
 from sumpool.documents.files import (
     decode,
@@ -37,6 +41,18 @@ def test_unreadable_file_is_an_error(tmp_path: Path) -> None:
     for name in ["missing.txt", "missing.gz", "missing.zst", "."]:
         with pytest.raises(DataError, match=r"must be a file that can be read, got: .*; check the path"):
             open_bytes(tmp_path / name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes in folders")
+def test_a_named_pipe_waits_for_a_writer_but_not_forever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    Timer(0.1, lambda: pipe.write_bytes(b"one\ntwo")).start()
+    with open_bytes(pipe) as file:
+        assert list(file) == [b"one\n", b"two"]
+    monkeypatch.setattr(files, "_WRITER_SECONDS", 0.1)
+    with pytest.raises(DataError, match=r"got: a named pipe that nothing wrote to for 0\.1 seconds; check the path"):
+        open_bytes(pipe)
 
 
 def test_decoding_is_strict() -> None:
