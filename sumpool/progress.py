@@ -22,6 +22,8 @@ from sumpool.errors import Interrupted
 
 GRACE: Final = 1.0
 """Seconds in which a command must reach a safe point after a signal, unless it is `finishing`."""
+SHORT_GRACE: Final = 0.5
+"""Grace of a command that keeps no results, so that it ends within a second of the signal."""
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _POLL_SECONDS = 0.05
 

@@ -163,9 +163,9 @@ def screen() -> Iterator[Screen]:
 
 
 @contextmanager
-def working() -> Iterator[Screen]:
-    """Show progress during a command that a signal stops at a safe point, or after `GRACE` seconds."""
-    with screen() as output, interruptible(GRACE) as interruption:
+def working(grace: float = GRACE) -> Iterator[Screen]:
+    """Show progress during a command that a signal stops at a safe point, or after `grace` seconds."""
+    with screen() as output, interruptible(grace) as interruption:
         output.check = interruption.check
         yield output
 

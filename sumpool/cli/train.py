@@ -39,7 +39,7 @@ def train(
     key sweep describes several runs, which are trained, evaluated and compared in one table. sumpool help recipe
     describes the settings of recipes. Several processes are started by torchrun -m sumpool train ...
     """
-    from sumpool.progress import no_op
+    from sumpool.progress import GRACE, SHORT_GRACE, no_op
     from sumpool.recipe.load import is_sweep, make_any_recipe, read_tree
     from sumpool.recipe.task import find_task
     from sumpool.workflows.train import dry_run as measure
@@ -52,7 +52,7 @@ def train(
     from sumpool.training.processes import launched_processes
 
     is_main = launched_processes() == 1 or os.environ.get("RANK") == "0"
-    with working() as output:
+    with working(SHORT_GRACE if dry_run else GRACE) as output:
         path = recipe / "recipe.yaml" if recipe.is_dir() else recipe
         tree = read_tree(path)
         if launched_processes() > 1 and (dry_run or is_sweep(tree)):

@@ -1,14 +1,19 @@
 """`sumpool prepare` and `sumpool train` of a language model, from the command line."""
 
+import json
 import signal
 import subprocess
 import sys
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from sumpool.cli.app import app
+from sumpool.cli.console import Screen, working
+from sumpool.errors import RecipeError
+from sumpool.progress import GRACE, SHORT_GRACE
 
 RECIPE = """\
 name: text
@@ -58,6 +63,26 @@ def test_a_text_is_prepared_and_a_model_trained() -> None:
     shown = run("show", "runs/text")
     assert "whitespace" in shown.output
     assert "train 1,134" in shown.output
+    windows = ("--set", "evaluate.window=16", "--set", "evaluate.step=8")
+    scored = run("evaluate", "runs/text", *windows)
+    assert "shortening factor" in scored.stdout
+    assert "segments: " in scored.stdout
+    assert "cat |sees |the |dog |" in scored.stdout.splitlines()[-1]
+    assert "cat " in json.loads(run("evaluate", "runs/text", *windows, "--json").stdout)["sample"]
+
+
+def test_a_dry_run_ends_within_a_second_of_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
+    graces = list[float]()
+
+    def noted(grace: float) -> AbstractContextManager[Screen]:
+        graces.append(grace)
+        return working(grace)
+
+    monkeypatch.setattr("sumpool.cli.train.working", noted)
+    for words in (("--dry-run",), ()):
+        assert isinstance(run("train", "missing.yaml", *words).exception, RecipeError)
+    assert graces == [SHORT_GRACE, GRACE]
+    assert SHORT_GRACE < 1  # the rest is for the end of the process
 
 
 @pytest.mark.slow
