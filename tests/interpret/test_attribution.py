@@ -1,19 +1,25 @@
 """Attribution of summary tokens to source tokens, and provenance of pooled vectors."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
+from sumpool.core.model.encoder import Memory
 from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.core.nn.states import Mixture
+from sumpool.core.pooling._base import PoolerConfig
+from sumpool.core.tokens import Tokens
 from sumpool.data.batches import Batch, collate
 from sumpool.data.shards import Item
-from sumpool.interpret import attribute, source_weights
+from sumpool.interpret import attribute, provenance, source_weights
+from sumpool.settings import config_class, kinds
 from sumpool.special_tokens import EOS, SpecialTokens
 
 
@@ -125,6 +131,54 @@ def test_hooks_are_removed() -> None:
     model = make_model({"kind": "tied"})
     attribute(model, one(random_batch(VOCAB, 30), 0))
     assert not any(module._forward_pre_hooks or module._forward_hooks for module in model.modules())
+
+
+LINEAR = [kind for kind in kinds("sumpool.core.pooling") if kind not in ("funnel", "distilling")]
+
+
+def test_rows_of_provenance_sum_to_one_through_three_poolings() -> None:
+    encoder = [{**POOLED, "pool": {"kind": "halving", "keep": keep}} for keep in (100, 30, 7)]
+    memory = encode(encoder, 256, 90, 5, 31)
+    for matrix, length in zip(provenance(memory), (256, 90, 5, 31), strict=True):
+        assert matrix.shape == (min(length, 7), length)
+        torch.testing.assert_close(matrix.to_dense().sum(1), torch.ones(matrix.shape[0]).double(), rtol=0, atol=1e-12)
+        assert (matrix.values() > 0).all()
+        assert matrix.values().numel() <= length, "every token of a tournament belongs to one survivor"
+
+
+def test_without_pooling_provenance_is_the_identity() -> None:
+    memory = encode([{"attention": {"kind": "vanilla"}}], 9, 4)
+    for matrix, length in zip(provenance(memory), (9, 4), strict=True):
+        assert torch.equal(matrix.to_dense(), torch.eye(length, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("kind", LINEAR)
+def test_provenance_reproduces_the_pooled_vectors(kind: str) -> None:
+    torch.manual_seed(2)
+    config = config_class("sumpool.core.pooling", kind)
+    mask = torch.arange(150) < torch.tensor([150, 61, 9, 3])[:, None]
+    indices = torch.arange(150).expand(mask.shape)
+    states = torch.randn(*mask.shape, DIM, dtype=torch.float64)
+    tokens = source = Tokens.from_source(states, mask, indices // 9, indices // 2, indices % VOCAB)
+    mixtures: list[Callable[[], Mixture]] = []
+    for keep in (40, 9):
+        pooler = config.model_validate({"keep": keep} if "keep" in config.model_fields else {})
+        assert isinstance(pooler, PoolerConfig)
+        output = pooler.build(nn.Embedding(VOCAB, DIM)).double().eval()(tokens)
+        tokens, mixtures = output.tokens, [*mixtures, output.mixture]
+    for number, matrix in enumerate(provenance(Memory(tokens, source, source.ids, mixtures))):
+        vectors, length = matrix.shape
+        expected = tokens.states[number, :vectors].detach()
+        torch.testing.assert_close(matrix @ source.states[number, :length], expected, rtol=0, atol=1e-12)
+        assert vectors == int(tokens.mask[number].sum())
+
+
+def encode(encoder: list[dict[str, Any]], *lengths: int) -> Memory:
+    torch.manual_seed(1)
+    sizes = {"dim": DIM, "heads": HEADS, "feed_forward": 32, "source_length": 300}
+    model = SummarizationModel(ModelConfig.model_validate({**sizes, "encoder": encoder}), VOCAB).eval()
+    batch = random_batch(VOCAB, *lengths)
+    return model.encode(batch.ids, batch.mask, batch.sentences)
 
 
 def make_summarizer(special_tokens: SpecialTokens | None = None) -> SummarizationModel:
