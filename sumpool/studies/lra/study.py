@@ -38,7 +38,7 @@ from sumpool.runs.run_folder import evaluation_folder
 from sumpool.settings import kinds
 from sumpool.studies.config import LraConfig
 from sumpool.studies.lra.pathfinder import describe
-from sumpool.studies.lra.tasks import make_data
+from sumpool.studies.lra.tasks import describe_expressions, make_data
 from sumpool.studies.study import load_study, make_table, over_seeds, report_runs
 from sumpool.tasks.classification.classify import evaluate_classifier
 from sumpool.training.journal import JOURNAL, Journal
@@ -147,6 +147,7 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     )
     notes = [note, "; ".join(f"{split}: {count:,} rows" for split, count in counts.items())]
     notes += [describe(config.task, drawn)] if drawn else []
+    notes += [describe_expressions(folder / "data" / "train.jsonl")] if config.task == "listops" else []
     table = make_lra_table(config.task, rows, notes)
     result = Result({"attentions": rows}, [table], {"rows": counts})
     return report_runs("lra", config.task, config, first, config.seeds[0], result, folder / "results")

@@ -47,6 +47,7 @@ _PUBLISHED_ROWS: Mapping[LraTask, tuple[int, int, int]] = {
 }
 """Rows of training, validation and test of the generated tasks."""
 _REPORT_ROWS = 100
+_DESCRIBED_ROWS = 500
 
 # ListOps: nested operations on digits (Nangia and Bowman, 2018; Tay et al., 2021), by the published generator as a
 # grammar: [MAX 4 3 [MIN 2 3 ] 1 0 [MED 1 5 8 9 2 ] ]  ->  5. Below the greatest depth an expression is an operation
@@ -249,3 +250,34 @@ def _write(path: Path, rows: Iterable[tuple[Any, ...]], total: int | None, repor
             if count % _REPORT_ROWS == 0:
                 report(Progress(f"lra: {path.stem}", count, total))
     return count
+
+
+def describe_expressions(path: Path) -> str:
+    """Say how the first rows of a file of ListOps compare with the published grammar."""
+    with path.open(encoding="utf-8") as file:
+        rows: list[Any] = [parse_json(line) for line in islice(file, _DESCRIBED_ROWS)]
+    texts: list[list[str]] = [row["text"].split() for row in rows]
+    lengths = [len(symbols) for symbols in texts]
+    depth, arguments = (max(values) for values in zip(*map(shape, texts), strict=True))
+    operators = Counter(symbol for symbols in texts for symbol in symbols if symbol in OPERATORS)
+    shares = ", ".join(f"{name[1:]} {100 * operators[name] / operators.total():.1f}" for name in OPERATORS)
+    published = Grammar()
+    return (
+        f"{min(lengths):,} to {max(lengths):,} symbols (published above {published.shortest:,}, below "
+        f"{published.longest:,}), depth up to {depth} ({published.depth}), up to {arguments} arguments "
+        f"({published.arguments}), % of operators: {shares} ({100 / len(OPERATORS):g} each)"
+    )
+
+
+def shape(symbols: Sequence[str]) -> tuple[int, int]:
+    """Return the depth of an expression, in which arguments of the outermost operation have 2, and most arguments."""
+    counts, depth, most = [0], 1, 0
+    for symbol in symbols:
+        if symbol == CLOSE:
+            most = max(most, counts.pop())
+            continue
+        counts[-1] += 1
+        if symbol in OPERATORS:
+            counts.append(0)
+        depth = max(depth, len(counts))
+    return depth, most

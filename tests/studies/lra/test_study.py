@@ -152,6 +152,7 @@ def test_attentions_are_trained_and_compared(folder: Path) -> None:
     assert first["rows"]["train"] == 80
     tables = {table.title: table for table in result.tables()}
     assert len(tables["Long Range Arena, listops"].rows) == 2
+    assert "depth up to 10 (10)" in tables["Long Range Arena, listops"].notes[-1]
     reports: list[Progress] = []
     again = study_lra(SMALL, reports.append, no_op)
     assert any("is finished" in report.note for report in reports)

@@ -1,4 +1,5 @@
 import json
+import re
 from itertools import islice
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from sumpool.studies.lra.tasks import (
     DATA,
     OPERATORS,
     Grammar,
+    describe_expressions,
     expressions,
     make_data,
     read_copy,
+    shape,
 )
 from sumpool.tasks.classification.labels import LabelledSourceConfig
 
@@ -209,30 +212,23 @@ def test_values_equal_those_of_the_naive_twin() -> None:
         assert value == tree_value(symbols)
 
 
-def depth_and_arguments(symbols: list[str]) -> tuple[int, int]:
-    """Depth of an expression, in which digits of the outermost operation have depth 2, and most arguments of one."""
-    counts, depth, most = [0], 1, 0
-    for symbol in symbols:
-        if symbol == CLOSE:
-            most = max(most, counts.pop())
-            continue
-        counts[-1] += 1
-        if symbol in OPERATORS:
-            counts.append(0)
-        depth = max(depth, len(counts))
-    return depth, most
-
-
 @pytest.mark.parametrize(("grammar", "count"), [(Grammar(), 60), (SMALL, 500)])
 def test_limits_are_reached_and_hold(grammar: Grammar, count: int) -> None:
     rows = [symbols for symbols, _ in islice(expressions("1", grammar), count)]
     assert grammar.shortest < min(map(len, rows))
     assert max(map(len, rows)) < grammar.longest
-    shapes = [depth_and_arguments(symbols) for symbols in rows]
+    shapes = [shape(symbols) for symbols in rows]
     assert tuple(map(max, zip(*shapes, strict=True))) == (grammar.depth, grammar.arguments)
     symbols = [symbol for row in rows for symbol in row]
     total = sum(map(symbols.count, OPERATORS))
     assert all(0.2 < symbols.count(operator) / total < 0.3 for operator in OPERATORS)
+
+
+def test_expressions_are_described_beside_the_published_grammar(tmp_path: Path) -> None:
+    make_data(LraConfig(rows=(60, 1, 1)), 1, tmp_path / "data", no_op, no_op)
+    described = describe_expressions(tmp_path / "data" / "train.jsonl")
+    assert re.match(r"5\d\d to 1,9\d\d symbols \(published above 500, below 2,000\), ", described)
+    assert "depth up to 10 (10), up to 10 arguments (10), % of operators: MIN 2" in described
 
 
 def test_equal_seeds_give_equal_expressions_and_none_is_repeated() -> None:
