@@ -15,8 +15,9 @@ Sinusoidal positions become a table of learned ones: the frequencies of transfor
 of features, and those of `sumpool.core.nn.positions` 10000 ** (-i / (n - 1)).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -108,22 +109,21 @@ class Family:
     scales_embedding: bool = True
     defaults: Mapping[str, Any]
 
-    @property
-    def encoder_layer(self) -> Parts:
-        """Parts of a layer of the encoder."""
-        return {**self.attention, **_EVERY_LAYER}
+    def weights(self, half: str, layers: int) -> Iterator[tuple[str, list[str]]]:
+        """Names of the weights of linear maps and norms, each with those of the original that it concatenates.
 
-    @property
-    def decoder_layer(self) -> Parts:
-        """Parts of a layer of the decoder."""
-        return {**FULL_ATTENTION, **_CROSS_ATTENTION, **_EVERY_LAYER}
-
-    @property
-    def outer_parts(self) -> Parts:
-        """Norms of encoder and decoder outside their layers."""
-        embedding: Parts = {"embed.norm": ("layernorm_embedding",)} if self.embedding_norm else {}
-        last: Parts = {"norm": ("layer_norm",)} if self.norm == "pre" else {}
-        return {**embedding, **last}
+        Args:
+            half: "encoder" or "decoder".
+            layers: Its layers.
+        """
+        attention = self.attention if half == "encoder" else {**FULL_ATTENTION, **_CROSS_ATTENTION}
+        outer: Parts = {"embed.norm": ("layernorm_embedding",)} if self.embedding_norm else {}
+        outer = {**outer, "norm": ("layer_norm",)} if self.norm == "pre" else outer
+        modules = [(half, outer)]
+        modules += [(f"{half}.layers.{layer}", {**attention, **_EVERY_LAYER}) for layer in range(layers)]
+        for module, parts in modules:
+            for (part, sources), kind in product(parts.items(), ("weight", "bias")):
+                yield f"{module}.{part}.{kind}", [f"{module}.{source}.{kind}" for source in sources]
 
 
 def _tokens(pad: int, eos: int, decoder_start: int | None) -> dict[str, int]:

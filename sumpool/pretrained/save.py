@@ -4,7 +4,6 @@ The inverse of `sumpool.pretrained.config`, `generation` and `weights`: an impor
 """
 
 import json
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -171,20 +170,14 @@ def _weights(model: SummarizationModel, name: FamilyName) -> dict[str, Tensor]:
     bias = ours.pop("output.bias", torch.zeros(model.vocabulary))
     theirs = {f"{prefix}.shared.weight": ours.pop("embedding.weight"), "final_logits_bias": bias[None]}
     length = 0 if name == "led" else max(config.source_length, config.target_length)
-    for half, layers, parts in (
-        ("encoder", len(config.encoder), family.encoder_layer),
-        ("decoder", config.decoder.layers, family.decoder_layer),
-    ):
+    for half, layers in (("encoder", len(config.encoder)), ("decoder", config.decoder.layers)):
         positions = ours.pop(f"{half}.embed.positions.weight")
         if family.positions == "learned":
             after = max(0, length - len(positions))  # rows that are never looked up
             padded = torch.nn.functional.pad(positions, (0, 0, family.unused_positions, after))
             theirs[f"{prefix}.{half}.embed_positions.weight"] = padded
-        modules = {half: family.outer_parts, **{f"{half}.layers.{layer}": parts for layer in range(layers)}}
-        for module, module_parts in modules.items():  # maps and norms are split into those of the original
-            for (part, sources), kind in product(module_parts.items(), ("weight", "bias")):
-                chunks = ours.pop(f"{module}.{part}.{kind}").chunk(len(sources))
-                for source, chunk in zip(sources, chunks, strict=True):
-                    theirs[f"{prefix}.{module}.{source}.{kind}"] = chunk
+        for weight, sources in family.weights(half, layers):  # maps and norms are split into those of the original
+            for source, chunk in zip(sources, ours.pop(weight).chunk(len(sources)), strict=True):
+                theirs[f"{prefix}.{source}"] = chunk
     assert not ours, f"weights of no part: {list(ours)[:3]}"
     return {key: tensor.contiguous() for key, tensor in theirs.items()}

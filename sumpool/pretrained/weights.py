@@ -6,7 +6,6 @@ Positions that a file lacks, because they are sinusoidal, are computed.
 
 import re
 from collections.abc import Iterator
-from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
@@ -234,21 +233,17 @@ def sinusoidal_positions(length: int, dim: int) -> Tensor:
 
 def _sources(pretrained: PretrainedConfig) -> Iterator[tuple[str, list[tuple[str, tuple[int, ...]]]]]:
     """Iterate over the weights of layers and norms, with name and shape of the tensors that each concatenates."""
-    family, dim, wide = pretrained.family, pretrained.d_model, pretrained.encoder_ffn_dim
+    dim, wide = pretrained.d_model, pretrained.encoder_ffn_dim
     shapes: dict[str, tuple[int, ...]] = {"fc1": (wide, dim), "fc2": (dim, wide)}
-    layers = (pretrained.encoder_layers, family.encoder_layer), (pretrained.decoder_layers, family.decoder_layer)
-    for half, (count, parts) in zip(_HALVES, layers, strict=True):
-        modules = [(half, family.outer_parts), *((f"{half}.layers.{layer}", parts) for layer in range(count))]
-        for module, module_parts in modules:
-            for (name, sources), kind in product(module_parts.items(), ("weight", "bias")):
-                source_shapes = [(dim,) if "norm" in source else shapes.get(source, (dim, dim)) for source in sources]
-                yield (
-                    f"{module}.{name}.{kind}",
-                    [
-                        (f"{module}.{source}.{kind}", shape if kind == "weight" else shape[:1])
-                        for source, shape in zip(sources, source_shapes, strict=True)
-                    ],
-                )
+
+    def shape_of(source: str) -> tuple[int, ...]:
+        *_, part, kind = source.split(".")
+        shape = (dim,) if "norm" in part else shapes.get(part, (dim, dim))
+        return shape if kind == "weight" else shape[:1]
+
+    for half, layers in zip(_HALVES, (pretrained.encoder_layers, pretrained.decoder_layers), strict=True):
+        for name, sources in pretrained.family.weights(half, layers):
+            yield name, [(source, shape_of(source)) for source in sources]
 
 
 def check_shapes(tensors: Tensors, pretrained: PretrainedConfig) -> None:
