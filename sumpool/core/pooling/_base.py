@@ -87,18 +87,8 @@ def keep_counts(keep: Keep, mask: Tensor) -> Tensor:
     return (real.double() * keep - _ROUNDING_MARGIN).ceil().long().clamp(min=0)
 
 
-def kept_lengths(keep: Keep, lengths: Sequence[int] | None) -> list[int] | None:
-    """Vectors kept of each document as `keep_counts` computes them, on the host; None where it does not know them.
-
-    Args:
-        keep: A number, or a fraction of the real vectors, rounded up.
-        lengths: Real vectors of each document.
-    """
-    return None if lengths is None else [max_kept(keep, length) for length in lengths]
-
-
 def max_kept(keep: Keep, length: int) -> int:
-    """Vectors kept of a document without padding."""
+    """Vectors kept of a document of a length without padding, as `keep_counts` computes them."""
     return min(keep, length) if isinstance(keep, int) else math.ceil(length * keep - _ROUNDING_MARGIN)
 
 

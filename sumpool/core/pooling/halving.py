@@ -27,7 +27,6 @@ from sumpool.core.pooling._base import (
     PoolerConfig,
     keep_all,
     keep_counts,
-    kept_lengths,
     max_kept,
     pool_tokens,
 )
@@ -192,6 +191,6 @@ class HalvingPooler(Pooler):
         config = self.config
         tournament = halve(scores, tokens.mask, config.keep, config.peak, hard, config.sort, self.max_length)
         mixture = tournament.mixture
-        lengths = kept_lengths(config.keep, tokens.lengths)
+        lengths = tokens.lengths and [max_kept(config.keep, real) for real in tokens.lengths]
         pooled = pool_tokens(tokens, mixture.combine(tokens.states), mixture.mask, tournament.heaviest, lengths)
         return Pooled(replace(pooled, metrics={"winner_share": tournament.winner_share}), lambda: mixture)

@@ -19,7 +19,6 @@ from sumpool.core.pooling._base import (
     Pooler,
     PoolerConfig,
     keep_all,
-    kept_lengths,
     max_kept,
     pool_tokens,
     top_k,
@@ -62,7 +61,7 @@ class HardPooler(Pooler):
         with torch.set_grad_enabled(straight_through and torch.is_grad_enabled()):
             scores = self.scorer(tokens)
         indices, mask = top_k(scores, tokens.mask, self.config.keep)
-        lengths = kept_lengths(self.config.keep, tokens.lengths)
+        lengths = tokens.lengths and [max_kept(self.config.keep, real) for real in tokens.lengths]
         indices = indices.masked_fill(~mask, length).sort(dim=1).values.clamp(max=length - 1)  # in source order
         weights = mask.to(tokens.states.dtype)
         if straight_through:

@@ -25,7 +25,6 @@ from sumpool.core.pooling._base import (
     PoolerConfig,
     keep_all,
     keep_counts,
-    kept_lengths,
     max_kept,
     pool_tokens,
     top_k,
@@ -132,5 +131,5 @@ class IterativePooler(Pooler):
             members = torch.arange(length, device=mask.device).expand(mixed.shape)
             return Mixture(members, mixed.masked_fill(~mask[..., None], 0.0), mask)
 
-        lengths = kept_lengths(self.config.keep, tokens.lengths)
+        lengths = tokens.lengths and [max_kept(self.config.keep, real) for real in tokens.lengths]
         return Pooled(pool_tokens(tokens, pooled, mask, heaviest, lengths), mixture)
