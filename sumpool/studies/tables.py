@@ -13,7 +13,7 @@ shrinks by the same third power, so that the proportions between the models stay
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib.resources import files
 from typing import Any, Literal
@@ -51,19 +51,8 @@ _MULTIPLE = 16
 """Of which widths are: eight heads, and an even number of features for each."""
 
 
-@dataclass(frozen=True)
-class PaperRow:
-    """One row of a table: its number in the paper, name, model, published seconds of `WORKS`, and their errors."""
-
-    number: int
-    name: str
-    config: ModelConfig
-    published: Mapping[str, float]
-    note: str = ""
-
-
-def rows(table: TableNumber) -> tuple[PaperRow, ...]:
-    """Rows of a table, in the paper's order; 10 has all 32."""
+def rows(table: TableNumber) -> list[tuple[ModelConfig, Row]]:
+    """Models of a table with their published seconds of `WORKS`, in the paper's order; 10 has all 32."""
     first, last = TABLES[table]
     text = files(__package__).joinpath("paper.csv").read_text(encoding="utf-8")
     found = []
@@ -84,9 +73,10 @@ def rows(table: TableNumber) -> tuple[PaperRow, ...]:
             "decoder": {"layers": 2, "positions": "none"},
             "output": {"kind": "tied"},
         }
-        config, seconds = ModelConfig.model_validate(settings), {name: float(line[name]) for name in WORKS}
-        found.append(PaperRow(int(line["number"]), line["name"], config, seconds, line["note"]))
-    return tuple(found)
+        seconds = {f"{name}_published": float(line[name]) for name in WORKS}
+        row = Row({"label": f"#{line['number']}", "name": line["name"], **seconds}, note=line["note"])
+        found.append((ModelConfig.model_validate(settings), row))
+    return found
 
 
 def _variant(words: str) -> dict[str, Any] | None:
@@ -100,11 +90,10 @@ def measure_tables(
     settings: TablesConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
 ) -> Result:
     """Measure every row of a table, and row #5, in turns; the vocabulary is narrowed with the widths."""
-    wanted, base = rows(settings.table), rows(10)[BASE - 1]
     narrow = replace(conditions, vocabulary=max(16, round(conditions.vocabulary * settings.width)))
-    models = dict.fromkeys(scale(row.config, settings) for row in (*wanted, base))  # rows of the same model: once
-    subjects = {config: Subject(config, narrow) for config in models}
-    steps = Steps(3 * len(models) * (settings.repeats + 2), report, check)
+    wanted = [(scale(config, settings), row) for config, row in (*rows(settings.table), rows(10)[BASE - 1])]
+    subjects = {config: Subject(config, narrow) for config in dict.fromkeys(config for config, _ in wanted)}
+    steps = Steps(3 * len(subjects) * (settings.repeats + 2), report, check)
     timings: dict[str, dict[ModelConfig, Timing]] = {}
     for name in WORKS:
         tasks = {config: _work(name, config, subject, settings) for config, subject in subjects.items()}
@@ -123,24 +112,19 @@ def measure_tables(
         "generate_batch": GENERATE_BATCH,
     }
     facts = settings.model_dump() | scaled | {"vocabulary": narrow.vocabulary}
-    *measured, last = (
-        times_row(row, {name: timed.get(scale(row.config, settings)) for name, timed in timings.items()})
-        for row in (*wanted, base)
+    *measured, base = (
+        times_row(row, {name: timed.get(config) for name, timed in timings.items()}) for config, row in wanted
     )
-    return times_result(measured, last, facts)
+    return times_result(measured, base, facts)
 
 
-def times_row(row: PaperRow, timings: Mapping[str, Timing | None]) -> Row:
+def times_row(row: Row, timings: Mapping[str, Timing | None]) -> Row:
     """One row of the paper with its measured times by work; None where a work did not fit."""
-    values: dict[str, Any] = {"label": f"#{row.number}", "name": row.name}
     for name, timing in timings.items():
-        values |= {
-            name: timing.median if timing else None,
-            f"{name}_repetitions": timing.seconds if timing else None,
-            f"{name}_published": row.published[name],
-        }
+        seconds = timing.seconds if timing else None
+        row = row.also({name: timing.median if timing else None, f"{name}_repetitions": seconds})
     notes = [row.note, "" if all(timings.values()) else OUT_OF_MEMORY]
-    return Row(values, note="; ".join(filter(None, notes)))
+    return replace(row, note="; ".join(filter(None, notes)))
 
 
 def times_result(measured: Sequence[Row], base: Row, facts: Mapping[str, Any]) -> Result:

@@ -11,7 +11,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.pooling.funnel import FunnelPoolerConfig
 from sumpool.studies import tables as paper_times
 from sumpool.studies.config import TablesConfig
-from sumpool.studies.tables import WORKS, PaperRow, measure_tables, rows, scale, times_result, times_row
+from sumpool.studies.tables import WORKS, measure_tables, rows, scale, times_result, times_row
 
 
 def profile(config: ModelConfig) -> list[int]:
@@ -20,6 +20,10 @@ def profile(config: ModelConfig) -> list[int]:
     for layer in config.encoder:
         lengths.append(int(getattr(layer.pool, "keep", lengths[-1])))
     return lengths
+
+
+def config(number: int) -> ModelConfig:
+    return rows(10)[number - 1][0]
 
 
 def test_lengths_are_those_of_the_paper() -> None:
@@ -34,22 +38,21 @@ def test_lengths_are_those_of_the_paper() -> None:
         (26, [8192, 8192, 8192, 2048]),
         (30, [2048, 2048, 512]),
     ):
-        config = rows(10)[number - 1].config
-        assert profile(config) == lengths
+        assert profile(config(number)) == lengths
 
 
 def test_rows_that_are_printed_twice_are_the_same_model() -> None:
-    found = {row.number: row for row in rows(10)}
     for again, first in ((25, 8), (29, 2), (31, 6)):
-        assert (found[again].config, found[again].published) == (found[first].config, found[first].published)
+        (model, row), (same, other) = (rows(10)[number - 1] for number in (again, first))
+        assert row["label"] == f"#{again}"
+        assert (model, *(row[f"{work}_published"] for work in WORKS)) == (
+            same,
+            *(other[f"{work}_published"] for work in WORKS),
+        )
 
 
 CONDITIONS = Conditions(vocabulary=320, device=torch.device("cpu"), precision=torch.float32)
 SMALL = TablesConfig(table=8, scale=1 / 64, width=1 / 16, batch=1, generate=(64, 128), repeats=1)
-
-
-def config(number: int) -> ModelConfig:
-    return rows(10)[number - 1].config
 
 
 def test_every_length_and_width_shrinks() -> None:
@@ -104,7 +107,8 @@ def test_what_does_not_fit_is_a_row_with_a_note(monkeypatch: pytest.MonkeyPatch)
 
 def test_ratios() -> None:
     def row(number: int, published: tuple[float, ...], seconds: tuple[float, ...]) -> Row:
-        paper = PaperRow(number, "it", config(5), dict(zip(WORKS, published, strict=True)))
+        seconds_of_paper = dict(zip((f"{name}_published" for name in WORKS), published, strict=True))
+        paper = Row({"label": f"#{number}", "name": "it", **seconds_of_paper})
         return times_row(paper, {name: Timing((taken,)) for name, taken in zip(WORKS, seconds, strict=True)})
 
     base = row(5, (0.85, 5.4, 11.49), (2.0, 1.0, 4.0))
