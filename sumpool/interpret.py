@@ -14,6 +14,7 @@ Cost: one decoder pass over the summary, and memory O(target * length) per docum
 """
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 from typing import Any
@@ -90,13 +91,11 @@ def attribute(model: SummarizationModel, batch: Batch) -> tuple[Tensor, Tensor]:
     layers = [layer.cross_attention for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
     inputs: list[tuple[Any, ...]] = []
     outputs: list[CrossAttentionOutput] = []
-    hooks = [layer.register_forward_pre_hook(lambda _, args: inputs.append(args)) for layer in layers]
-    hooks.append(model.decoder.register_forward_hook(lambda _, __, output: outputs.append(output)))
-    try:
+    with ExitStack() as hooks:
+        for layer in layers:
+            hooks.enter_context(layer.register_forward_pre_hook(lambda _, args: inputs.append(args)))
+        hooks.enter_context(model.decoder.register_forward_hook(lambda _, __, output: outputs.append(output)))
         model.score(memory, batch.target)
-    finally:
-        for hook in hooks:
-            hook.remove()
     length = memory.tokens.mask.size(1)
     by_layer = [
         layer.attention_weights(queries, precomputed, length).mean(1)

@@ -30,7 +30,7 @@ from sumpool.bench.config import BenchSettings, CorpusConfig, load_settings
 from sumpool.bench.measures import Timing
 from sumpool.bench.peer_process import PeerJob
 from sumpool.bench.peers import BUILDS, CTranslate2Peer, TransformersPeer, compute_types, library_versions
-from sumpool.bench.results import UNFINISHED, BenchReport, Result, Row, make_report, make_table, quotient
+from sumpool.bench.results import UNFINISHED, BenchReport, Result, Row, make_table, quotient
 from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.data.config import Example
@@ -134,9 +134,8 @@ def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report
     facts |= {"shortest": min(words), "longest": max(words), "source_length": recipe.model.source_length}
     result = corpus_result(runs, labels, left_out, facts)
     kept = {"bench": config.model_dump(), "model": recipe.model.model_dump(), "documents": [row.id for row in rows]}
-    composed = make_report(recipe.name, "corpus", conditions, kept, result)
-    versions = composed.versions | (library_versions() if peers else {})
-    return replace(composed, precision=f"{precision}{', the fastest of each peer' * peers}", versions=versions)
+    precision += ", the fastest of each peer" * peers
+    return BenchReport(recipe.name, "corpus", device.type, precision, kept, result, library_versions() if peers else {})
 
 
 def choose_documents(number: int) -> list[Example]:

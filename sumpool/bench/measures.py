@@ -16,11 +16,11 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -141,46 +141,6 @@ def interleave(
     return {name: Timing(tuple(repetitions)) for name, repetitions in seconds.items()}
 
 
-@dataclass(frozen=True)
-class Regression:
-    """Best sum of the terms.
-
-    Attributes:
-        coefficients: One for each term.
-        r_squared: Explained share of the variance; 1 is an exact fit.
-    """
-
-    coefficients: tuple[float, ...]
-    r_squared: float
-
-    def relative(self) -> tuple[float | None, ...]:
-        """Coefficients in proportion to the first; None where the first is not positive, which is noise."""
-        first = self.coefficients[0]
-        return tuple(coefficient / first if first > 0 else None for coefficient in self.coefficients)
-
-
-def regress(terms: Sequence[Sequence[float]], times: Sequence[float]) -> Regression:
-    """Fit times = sum of coefficient * term."""
-    matrix, measured = np.asarray(terms, float), np.asarray(times, float)
-    scale = np.abs(matrix).max(0)  # squares of lengths beside a one would cost digits
-    scale[scale == 0] = 1
-    solution, *_ = np.linalg.lstsq(matrix / scale, measured, rcond=None)
-    residual = float(((measured - matrix / scale @ solution) ** 2).sum())
-    variance = float(((measured - measured.mean()) ** 2).sum())
-    return Regression(tuple((solution / scale).tolist()), 1 - residual / variance if variance else 1.0)
-
-
-def growth_exponent(lengths: Sequence[int], costs: Sequence[float]) -> float | None:
-    """Exponent e of the best fit cost = c * length ** e: 1 is linear, 2 quadratic. A fixed part lowers it.
-
-    Returns:
-        None with fewer than three lengths, or a cost of nothing: there is no growth to tell.
-    """
-    if len(set(lengths)) < 3 or min(costs) <= 0:
-        return None
-    return float(np.polyfit(np.log(lengths), np.log(costs), 1)[0])
-
-
 class Probe(NamedTuple):
     """Work whose speed only the machine decides, and its operations or bytes; a copy reads and writes each byte."""
 
@@ -288,19 +248,18 @@ def profile_model(model: SummarizationModel, document: Documents, beams: int) ->
     def read() -> None:
         memories.append(model.encode(document.ids, document.mask, document.sentences))
 
-    def note(number: str, _pooler: nn.Module, _given: object, output: Pooled) -> None:
-        pooled[number] = output.tokens.mask.size(1)
+    def note(layer: str, _pooler: nn.Module, _given: object, output: Pooled) -> None:
+        pooled[layer] = output.tokens.mask.size(1)
 
     training = model.training
     model.eval()
-    hooks = [layer.register_forward_hook(partial(note, number)) for number, layer in model.encoder.poolers.items()]
-    with torch.inference_mode(), SkipMatmul():
+    with ExitStack() as hooks, torch.inference_mode(), SkipMatmul():
+        for layer, pooler in model.encoder.poolers.items():
+            hooks.enter_context(pooler.register_forward_hook(partial(note, layer)))
         operations = count(read)
         state = model.start(memories[0], beams)
         with _Reads() as reads:
             model.step(torch.full((beams,), BOS, device=document.ids.device), state)
-    for hook in hooks:
-        hook.remove()
     model.train(training)
     lengths = [document.ids.size(1)]
     for number in range(len(model.encoder.layers)):

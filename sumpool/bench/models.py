@@ -8,7 +8,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -33,7 +33,6 @@ from sumpool.bench.results import (
     Result,
     Row,
     Table,
-    make_report,
     make_table,
     quotient,
     significant,
@@ -41,6 +40,7 @@ from sumpool.bench.results import (
     where,
 )
 from sumpool.bench.workload import (
+    NAMES,
     SIZES,
     WORKLOADS,
     Conditions,
@@ -144,12 +144,11 @@ def bench(
         "vocabulary": vocabulary,
         "recipe": recipe.model_dump(mode="json", exclude_none=True, exclude={"bench"}),
     }
-    composed = make_report(recipe.name, "model", conditions, kept, result)
-    precision = composed.precision
+    precision: str = NAMES[conditions.precision]
     if generation != precision:
         others = ", the fastest of each peer" if peers else ""
         precision = f"{generation} of encoding and generation, {precision} of training{others}"
-    return replace(composed, precision=precision, versions=composed.versions | libraries)
+    return BenchReport(recipe.name, "model", device.type, precision, kept, result, libraries)
 
 
 def _recipe(target: Path | None, overrides: Sequence[str], report: Report) -> tuple[Recipe, int]:

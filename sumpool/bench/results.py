@@ -12,7 +12,7 @@ import os
 import platform
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from itertools import groupby
@@ -23,7 +23,6 @@ import torch
 
 from sumpool import __version__
 from sumpool.bench.measures import Timing
-from sumpool.bench.workload import NAMES, Conditions
 from sumpool.errors import RecipeError
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json, read_regular
@@ -248,41 +247,41 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Machine:
-    """Hardware, and how much of it is used; `memory` in bytes, the accelerator empty without a GPU."""
-
-    system: str
-    processor: str
-    cores: int
-    threads: int
-    memory: int
-    accelerator: str = ""
-    accelerator_memory: int = 0
-
-
-@dataclass(frozen=True)
 class BenchReport:
-    """A whole benchmark; the recipe is empty where none was needed, and the suite "model" for a recipe.
+    """A whole benchmark.
 
-    `settings` are the `bench` section as used, and what else the figures depend on.
+    Attributes:
+        recipe: Name of the recipe; empty where none was needed.
+        suite: What was measured; "model" for a recipe.
+        device: Type of the device.
+        precision: Precision of what was measured.
+        settings: The `bench` or `study` section as used, and what else the figures depend on.
+        result: The measurements.
+        libraries: Versions of further libraries that the figures depend on.
     """
 
     recipe: str
     suite: str
-    machine: Machine
-    versions: dict[str, str]
     device: str
     precision: str
-    settings: dict[str, Any]
+    settings: Mapping[str, Any]
     result: Result
+    libraries: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions of all libraries that the figures depend on."""
+        known = {"sumpool": __version__, "python": platform.python_version(), "torch": torch.__version__}
+        return known | ({"cuda": torch.version.cuda} if torch.version.cuda else {}) | dict(self.libraries)
 
     def tables(self) -> list[Table]:
         """All tables, the machine first."""
+        machine = describe_machine(self.device)
         lines = [
-            ("processor", self.machine.processor),
-            ("cores, threads in use", f"{self.machine.cores}, {self.machine.threads}"),
-            ("memory", f"{self.machine.memory / 2**30:.0f} GiB"),
-            ("device", self.machine.accelerator or self.device),
+            ("processor", machine["processor"]),
+            ("cores, threads in use", f"{machine['cores']}, {machine['threads']}"),
+            ("memory", f"{machine['memory'] / 2**30:.0f} GiB"),
+            ("device", machine["accelerator"] or self.device),
             ("precision", self.precision),
             *self.versions.items(),
         ]
@@ -293,16 +292,25 @@ class BenchReport:
         """Everything, each single repetition included, as one JSON object."""
         rows = {kind: [row.to_json() for row in rows] for kind, rows in self.result.rows.items()}
         about = {name: getattr(self, name) for name in ("recipe", "suite", "versions", "device", "precision")}
-        whole = {"schema": SCHEMA, **about, "machine": asdict(self.machine), "settings": self.settings}
+        whole = {"schema": SCHEMA, **about, "machine": describe_machine(self.device), "settings": self.settings}
         return json.dumps(whole | dict(self.result.facts) | rows, indent=2, ensure_ascii=False)
 
 
-def make_report(
-    recipe: str, suite: str, conditions: Conditions, settings: Mapping[str, Any], result: Result
-) -> BenchReport:
-    """Add everything that it takes to read the figures: the machine, versions and settings."""
-    device, precision = conditions.device, NAMES[conditions.precision]
-    return BenchReport(recipe, suite, describe(device), versions(), device.type, precision, dict(settings), result)
+def describe_machine(device: str) -> dict[str, Any]:
+    """Describe this machine for work on a type of device: hardware, bytes of memory, and how much of it is used."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    info = _CPUINFO.read_text().splitlines() if _CPUINFO.exists() else ()
+    named = (line.partition(":")[2].strip() for line in info if line.startswith("model name"))
+    gpu = torch.cuda.get_device_properties(device) if device == "cuda" else None
+    return {
+        "system": f"{platform.system()} {platform.release()}",
+        "processor": next(named, platform.processor() or platform.machine()),  # the former is empty on most Linux
+        "cores": len(affinity(0)) if affinity else os.cpu_count() or 1,
+        "threads": torch.get_num_threads(),
+        "memory": physical(),
+        "accelerator": gpu.name if gpu else "",
+        "accelerator_memory": gpu.total_memory if gpu else 0,
+    }
 
 
 def write_report(report: BenchReport, files: Mapping[str, Path | None]) -> None:
@@ -316,12 +324,6 @@ def write_report(report: BenchReport, files: Mapping[str, Path | None]) -> None:
             text = f"{report.to_json()}\n" if option == "--out" else _RENDER[option](report.result.tables)
             with disk_errors(path):
                 replace_file(path, text.encode())
-
-
-def export_report(report: BenchReport, path: Path) -> None:
-    """Write a report as JSON, CSV and LaTeX beside each other; the path has no suffix."""
-    suffixes = {"--out": ".json", "--csv": ".csv", "--latex": ".tex"}
-    write_report(report, {option: path.with_name(path.name + suffix) for option, suffix in suffixes.items()})
 
 
 def require_benchmark(path: Path | None) -> None:
@@ -343,24 +345,3 @@ def require_benchmark(path: Path | None) -> None:
         raise RecipeError(
             f"{path} must be new or a benchmark that --out wrote, got another file: name another with --out"
         )
-
-
-def describe(device: torch.device) -> Machine:
-    """Describe this machine for work on `device`."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
-    system = f"{platform.system()} {platform.release()}"
-    info = _CPUINFO.read_text().splitlines() if _CPUINFO.exists() else ()
-    named = (line.partition(":")[2].strip() for line in info if line.startswith("model name"))
-    processor = next(named, platform.processor() or platform.machine())  # the latter is empty on most Linux systems
-    machine = Machine(system, processor, cores, torch.get_num_threads(), physical())
-    if device.type != "cuda":
-        return machine
-    gpu = torch.cuda.get_device_properties(device)
-    return replace(machine, accelerator=gpu.name, accelerator_memory=gpu.total_memory)
-
-
-def versions() -> dict[str, str]:
-    """Versions of the libraries that the figures depend on."""
-    libraries = {"sumpool": __version__, "python": platform.python_version(), "torch": torch.__version__}
-    return libraries | ({"cuda": torch.version.cuda} if torch.version.cuda else {})

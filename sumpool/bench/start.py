@@ -6,19 +6,15 @@ Commands take turns, each run a fresh process of `stages.py`.
 import sys
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from pydoc_data.topics import topics
 from statistics import median
 from tempfile import TemporaryDirectory
 
-import torch
-
 from sumpool.bench import stages
 from sumpool.bench.corpus import precision_of, run_process
 from sumpool.bench.measures import Timing
-from sumpool.bench.results import UNFINISHED, BenchReport, Result, Row, make_report, make_table
-from sumpool.bench.workload import Conditions
+from sumpool.bench.results import UNFINISHED, BenchReport, Result, Row, make_table
 from sumpool.data.sources import RfcSourceConfig
 from sumpool.errors import ResourceError
 from sumpool.inference.loading import find_model
@@ -66,10 +62,8 @@ def bench_start(run: Path | None, report: Report, check: Check, words: int = 10_
             rows.append(Row({"command": command, "stage": stage, **medians}, Timing(seconds)))
     table = make_table("start", rows, {"words": words, "repeats": repeats})
     device = choose_device(recipe.summarize.device)
-    kept = {"bench": {"words": words, "repeats": repeats}}
-    conditions = Conditions(0, device, torch.float32)
-    composed = make_report(recipe.name, "start", conditions, kept, Result({"start": rows}, [table]))
-    return replace(composed, precision=precision_of(recipe, device))
+    kept, result = {"bench": {"words": words, "repeats": repeats}}, Result({"start": rows}, [table])
+    return BenchReport(recipe.name, "start", device.type, precision_of(recipe, device), kept, result)
 
 
 def joined(texts: Iterable[str], words: int) -> str:

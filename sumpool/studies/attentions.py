@@ -11,6 +11,7 @@ the encoder layers of a trained run, whose attentions need queries, keys and val
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Any
@@ -19,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.measures import Steps, clock, count, growth_exponent
+from sumpool.bench.measures import Steps, clock, count
 from sumpool.bench.results import Column, Result, Row, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.attention._base import Attention, AttentionConfig
@@ -98,17 +99,17 @@ def attention_config(name: str, length: int, heads: int) -> AttentionConfig:
 
 
 def fit_row(name: str, measured: Sequence[Row]) -> Row:
-    """Fit exponents, and costs of the first length, to the rows of an attention."""
+    """Fit exponents, and costs of the first length, to the rows of an attention; a fixed part lowers an exponent.
+
+    With fewer than three lengths, or where a cost is not known or nothing, there is no growth to tell.
+    """
     lengths = [row["length"] for row in measured]
     values: dict[str, Any] = {"name": name, "longest": max(lengths, default=None)}
     for cost in _COSTS:
         costs = [row[cost] for row in measured]
-        if not costs or None in costs:
-            continue
-        values[f"{cost}_exponent"] = exponent = growth_exponent(lengths, costs)
-        if exponent is not None:
-            offsets = np.log(costs) - exponent * np.log(np.array(lengths) / lengths[0])
-            values[f"{cost}_constant"] = float(np.exp(offsets.mean()))
+        if len(set(lengths)) >= 3 and all(costs):
+            growth, constant = np.polyfit(np.log(np.array(lengths) / lengths[0]), np.log(costs), 1)
+            values |= {f"{cost}_exponent": float(growth), f"{cost}_constant": float(np.exp(constant))}
     return Row(values)
 
 
@@ -286,16 +287,13 @@ def trained_inputs(loaded: LoadedModel, documents: int) -> Iterator[LayerInput]:
         def note(attention: Attention, args: tuple[Tokens], noted: list[tuple[Attention, Tensor]] = inputs) -> None:
             noted.append((attention, args[0].states.clone()))
 
-        hooks = [attention.register_forward_pre_hook(note) for attention in layers]
-        chunked, encoder.chunked = encoder.chunked, False  # documents are read as a whole
-        try:
+        with ExitStack() as hooks, torch.no_grad():
+            for attention in layers:
+                hooks.enter_context(attention.register_forward_pre_hook(note))
+            hooks.callback(setattr, encoder, "chunked", encoder.chunked)
+            encoder.chunked = False  # documents are read as a whole
             batch = batch.to(loaded.device)
-            with torch.no_grad():
-                encoder(batch.ids, batch.mask, batch.sentences)
-        finally:
-            encoder.chunked = chunked
-            for hook in hooks:
-                hook.remove()
+            encoder(batch.ids, batch.mask, batch.sentences)
         for attention, states in inputs:
             weight, bias = attention.project.weight.detach(), attention.project.bias.detach()
             if weight.size(0) == 3 * weight.size(1):  # with queries, keys and values from one projection

@@ -12,7 +12,7 @@ norm, have gradients by its parameter. The weights of the model stay as they are
 
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -113,15 +113,11 @@ def head_gates(model: nn.Module) -> Iterator[dict[str, Tensor]]:
         return ((merged.unflatten(-1, (len(gates), -1)) * gates[:, None]).flatten(-2),)
 
     gates: dict[str, Tensor] = {}
-    hooks = []
-    for name, attention in attentions(model).items():
-        gates[name] = attention.out.weight.new_ones(attention.heads)
-        hooks.append(attention.out.register_forward_pre_hook(partial(multiply, gates[name])))
-    try:
+    with ExitStack() as hooks:
+        for name, attention in attentions(model).items():
+            gates[name] = attention.out.weight.new_ones(attention.heads)
+            hooks.enter_context(attention.out.register_forward_pre_hook(partial(multiply, gates[name])))
         yield gates
-    finally:
-        for hook in hooks:
-            hook.remove()
 
 
 def head_importance(model: nn.Module, documents: Iterable[Batch]) -> dict[str, Tensor]:

@@ -253,9 +253,7 @@ def study_language_models(overrides: Sequence[str], report: Report, check: Check
     if differences:
         tables.append(difference_table(differences))
     result = Result({"rows": rows, "differences": differences}, tables)
-    return report_runs(
-        "language-models", config.table, config, first, config.seeds[0], result, config.folder / config.table
-    )
+    return report_runs("language-models", config.table, config, first, result, config.folder / config.table)
 
 
 def _recipe(

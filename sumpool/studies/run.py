@@ -8,8 +8,8 @@ from typing import Any
 import torch
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.results import UNFINISHED, BenchReport, Result, make_report
-from sumpool.bench.workload import Conditions
+from sumpool.bench.results import UNFINISHED, BenchReport, Result
+from sumpool.bench.workload import NAMES, Conditions
 from sumpool.inference.loading import load_model
 from sumpool.progress import Check, Report, no_op, told_when_stopped
 from sumpool.studies import config
@@ -97,4 +97,5 @@ def run_study(
                 measure = partial(measure, trained=[*trained_inputs(loaded, study.documents)])
         conditions = Conditions(vocabulary, device, precision, settings.seed)
         result = measure(study, conditions, report=report, check=check)
-        return make_report(loaded.recipe.name if loaded else "", name, conditions, kept, result)
+        recipe = loaded.recipe.name if loaded else ""
+        return BenchReport(recipe, name, device.type, NAMES[precision], kept, result)

@@ -7,14 +7,16 @@ repetitions are fitted, which other work disturbs least, where the paper average
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from itertools import product
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from sumpool.bench.measures import Steps, Work, interleave, regress
+from sumpool.bench.measures import Steps, Work, interleave
 from sumpool.bench.results import Column, Result, Row, where
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.cross_attention import CrossAttentionConfig, FullCrossAttentionConfig, SentenceCrossAttentionConfig
@@ -121,21 +123,22 @@ def sparsity_result(
     modes = []
     for mode in MODES:  # Table 1: c1 + c2 M + c3 M^2
         of_mode = where(times, {"mode": mode})
-        fit = regress([(1, row["target"], row["target"] ** 2) for row in of_mode], [row["fastest"] for row in of_mode])
-        _, second, third = fit.relative()
+        coefficients, (_, second, third), r_squared = regress(
+            [(1, row["target"], row["target"] ** 2) for row in of_mode], [row["fastest"] for row in of_mode]
+        )
         paper = dict(zip(("paper_second", "paper_third"), PUBLISHED[mode], strict=True))
-        values = {"coefficients": fit.coefficients, "second": second, "third": third, "r_squared": fit.r_squared}
+        values = {"coefficients": coefficients, "second": second, "third": third, "r_squared": r_squared}
         modes.append(Row({"mode": mode, **values, **paper}))
     surface = where(times, {"mode": "surface"})
     sizes = [(row["target"], row["length"]) for row in surface]
     polynomials = [(1, target, length, target * length, target**2, length**2) for target, length in sizes]
-    fit = regress(polynomials, [row["fastest"] for row in surface])
+    _, ratios, r_squared = regress(polynomials, [row["fastest"] for row in surface])
     terms = [
         Row({"term": name, "ratio": ratio, "paper": paper})
-        for name, ratio, paper in zip(TERMS, fit.relative(), PUBLISHED_SURFACE, strict=True)
+        for name, ratio, paper in zip(TERMS, ratios, PUBLISHED_SURFACE, strict=True)
     ]
     counts = {"count": len(settings.targets), "least": min(settings.targets), "most": max(settings.targets)}
-    known |= counts | {"samples": len(surface), "r_squared": fit.r_squared}
+    known |= counts | {"samples": len(surface), "r_squared": r_squared}
     columns = [Column(f"layer {name}", name) for name in layers]
     losing = [Column(f"{count} sentence{'s' * (count > 1)}", str(count), ",.5f") for count in seen]
     tables = [
@@ -145,6 +148,24 @@ def sparsity_result(
         make_table("surface", terms, known),
     ]
     return Result({"layers": kept, "losses": losses, "times": times, "modes": modes}, tables, facts)
+
+
+def regress(terms: Sequence[Sequence[float]], times: Sequence[float]) -> tuple[list[float], list[float | None], float]:
+    """Fit times = sum of coefficient * term.
+
+    Returns:
+        Coefficients; the same in proportion to the first, None where that is not positive, which is noise; and the
+        explained share of the variance.
+    """
+    matrix, measured = np.asarray(terms, float), np.asarray(times, float)
+    scale = np.abs(matrix).max(0)  # squares of lengths beside a one would cost digits
+    scale[scale == 0] = 1
+    solution, *_ = np.linalg.lstsq(matrix / scale, measured, rcond=None)
+    residual = float(((measured - matrix / scale @ solution) ** 2).sum())
+    variance = float(((measured - measured.mean()) ** 2).sum())
+    coefficients = (solution / scale).tolist()
+    ratios = [part / coefficients[0] if coefficients[0] > 0 else None for part in coefficients]
+    return coefficients, ratios, 1 - residual / variance if variance else 1.0
 
 
 def needed(kept: Sequence[float], share: float) -> int:
@@ -199,12 +220,10 @@ def sentence_attention(model: SummarizationModel, batch: Batch) -> list[list[Ten
     layers = [layer.cross_attention for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
     memory = model.encode(batch.ids, batch.mask, batch.sentences)
     inputs: list[Tensor] = []
-    hooks = [layer.register_forward_pre_hook(lambda _, args: inputs.append(args[0])) for layer in layers]
-    try:
+    with ExitStack() as hooks:
+        for layer in layers:
+            hooks.enter_context(layer.register_forward_pre_hook(lambda _, args: inputs.append(args[0])))
         model.score(memory, batch.target)
-    finally:
-        for hook in hooks:
-            hook.remove()
     sentences = Sentences.find(memory.tokens)
     weights = []
     for layer, states in zip(layers, inputs, strict=True):

@@ -10,8 +10,8 @@ from pydantic import Field
 
 from sumpool.bench import results
 from sumpool.bench.config import Section, load_settings
-from sumpool.bench.results import BenchReport, Result, export_report, make_report
-from sumpool.bench.workload import Conditions
+from sumpool.bench.results import BenchReport, Result, write_report
+from sumpool.bench.workload import NAMES
 from sumpool.evaluation.statistics import Estimate
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.settings import Settings
@@ -64,13 +64,12 @@ def over_seeds(estimates: Sequence[Estimate]) -> Estimate:
     return Estimate(fmean(means), fmean(means) - margin, fmean(means) + margin)
 
 
-def report_runs(
-    name: str, title: str, study: Settings, recipe: BaseRecipe, seed: int, result: Result, path: Path
-) -> BenchReport:
+def report_runs(name: str, title: str, study: Settings, recipe: BaseRecipe, result: Result, path: Path) -> BenchReport:
     """Make the report of a study that trains, and write it as JSON, CSV and LaTeX; the path has no suffix."""
     device = choose_device(recipe.train.device)
-    conditions = Conditions(0, device, choose_precision(recipe.train.precision, device), seed)
+    precision = NAMES[choose_precision(recipe.train.precision, device)]
     settings = {"study": study.model_dump(mode="json"), "recipe": recipe.model_dump(mode="json")}
-    report = make_report(title, name, conditions, settings, result)
-    export_report(report, path)
+    report = BenchReport(title, name, device.type, precision, settings, result)
+    suffixes = {"--out": ".json", "--csv": ".csv", "--latex": ".tex"}
+    write_report(report, {option: path.with_name(path.name + suffix) for option, suffix in suffixes.items()})
     return report

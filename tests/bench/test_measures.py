@@ -1,6 +1,5 @@
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from functools import partial
 from typing import Any
 
 import pytest
@@ -8,17 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.bench.measures import (
-    Regression,
-    SkipMatmul,
-    Timing,
-    count,
-    growth_exponent,
-    interleave,
-    probes,
-    profile_model,
-    regress,
-)
+from sumpool.bench.measures import SkipMatmul, Timing, count, interleave, probes, profile_model
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.kv_cache import padded_keys
@@ -57,41 +46,6 @@ def test_a_slow_work_is_not_repeated_again(monkeypatch: pytest.MonkeyPatch) -> N
     assert (len(timings["slow"].seconds), len(timings["fast"].seconds)) == (1, 3)
 
 
-LENGTHS = [50, 100, 150, 200, 250, 300]
-TERMS = [(1, length, length**2) for length in LENGTHS]
-
-
-def test_coefficients_are_found() -> None:
-    found = regress(TERMS, [2 + 0.01 * length + 3e-6 * length**2 for length in LENGTHS])
-    assert found.coefficients == pytest.approx((2, 0.01, 3e-6), rel=1e-6)
-    assert found.relative() == pytest.approx((1, 0.005, 1.5e-6), rel=1e-6)
-    assert found.r_squared == pytest.approx(1)
-
-
-def test_what_is_not_explained_shows() -> None:
-    found = regress([(1, length) for length in LENGTHS], [1, 2, 1, 2, 1, 2])
-    assert 0 < found.r_squared < 0.2
-
-
-def test_without_a_fixed_part_there_is_no_proportion() -> None:
-    assert Regression((-1.0, 2.0), 1.0).relative() == (None, None)
-
-
-def test_exponents() -> None:
-    lengths = (2048, 4096, 8192, 16384)
-    for exponent in (1, 2):
-        costs = [3e-9 * length**exponent for length in lengths]
-        assert growth_exponent(lengths, costs) == pytest.approx(exponent)
-        fixed = growth_exponent(lengths, [0.01 + cost for cost in costs])
-        assert fixed is not None
-        assert fixed < exponent
-
-
-def test_no_growth_to_tell() -> None:
-    for lengths, costs in (((1, 2), (1.0, 2.0)), ((1, 2, 2), (1, 2, 2)), ((1, 2, 3), (0, 1, 2))):
-        assert growth_exponent(lengths, costs) is None
-
-
 @pytest.mark.usefixtures("small_probes")
 def test_probes_of_the_machine() -> None:
     found = probes(CPU, ["fp32", "bf16", "int8", "fp32"])
@@ -109,22 +63,6 @@ PRODUCT = 2 * BATCH * HEADS * KEYS * KEYS * HEAD_DIM
 
 def attention_input(requires_grad: bool = False) -> Tensor:
     return torch.randn(BATCH, HEADS, KEYS, HEAD_DIM, requires_grad=requires_grad)
-
-
-@pytest.mark.parametrize(
-    "context", [torch.enable_grad, torch.no_grad, torch.inference_mode, partial(torch.autocast, "cpu", torch.bfloat16)]
-)
-def test_linear_layer(context: Callable[[], AbstractContextManager[None]]) -> None:
-    layer = nn.Linear(8, 5)
-    states = torch.randn(3, 7, 8)
-    with context():
-        assert count(lambda: layer(states)) == 2 * 3 * 7 * 8 * 5
-
-
-def test_backward_of_a_linear_layer_counts_both_gradients() -> None:
-    layer = nn.Linear(8, 5)
-    states = torch.randn(21, 8, requires_grad=True)
-    assert count(lambda: torch.autograd.backward(layer(states).sum())) == 3 * 2 * 21 * 8 * 5
 
 
 @pytest.mark.parametrize("context", [torch.enable_grad, torch.no_grad, torch.inference_mode])

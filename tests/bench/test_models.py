@@ -12,16 +12,8 @@ import torch
 
 from sumpool.bench.config import BenchConfig, Workload
 from sumpool.bench.measures import Timing, Work
-from sumpool.bench.models import (
-    CostModel,
-    LengthSweep,
-    bench,
-    measure_models,
-    model_result,
-    step_rows,
-    with_steps,
-)
-from sumpool.bench.results import BenchReport, Result, Row, Table, describe, versions, where
+from sumpool.bench.models import CostModel, LengthSweep, bench, measure_models, model_result, step_rows, with_steps
+from sumpool.bench.results import BenchReport, Result, Row, Table, where
 from sumpool.bench.workload import WORKLOADS, Conditions, Contender, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
@@ -68,8 +60,6 @@ RESULT = model_result(ROWS, MACHINE, generate=64, beams=2)
 REPORT = BenchReport(
     recipe="tiny",
     suite="model",
-    machine=describe(torch.device("cpu")),
-    versions=versions(),
     device="cpu",
     precision="fp32",
     settings={"bench": {"generate": 64, "beams": 2}, "model": {"dim": 8}, "vocabulary": 40},
@@ -457,20 +447,6 @@ class EncodingPeer(Contender):
         raise NotImplementedError("it does not write")
 
 
-@pytest.mark.slow
-def test_peers_take_part_and_say_what_they_cannot() -> None:
-    rows = measure_models(POOLED, QUICK, CONDITIONS, {"theirs": EncodingPeer()}).rows["models"]
-    theirs = {row["workload"]: row for row in where(rows, {"model": "theirs"})}
-    assert theirs["encode"].timing is not None
-    assert theirs["encode"]["precision"] == "encode16"
-    assert theirs["encode"]["operations"] is None  # nothing that is counted took place
-    assert {workload: row.note for workload, row in theirs.items()} == {
-        "encode": "",
-        "train": "it does not learn",
-        "generate": "it does not write",
-    }
-
-
 SMALL = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
 
 
@@ -544,35 +520,32 @@ def test_a_precision_that_is_not_to_be_had(tiny_recipe: Path, monkeypatch: pytes
         bench(tiny_recipe, overrides=("bench.precision=int8",))
 
 
-class Peer(Contender):
-    """A peer that takes no time."""
-
-    def precision_of(self, workload: Workload) -> None: ...
-
-    def encode(self, documents: Documents) -> None: ...
-
-    def train(self, documents: Documents) -> None: ...
-
-    def generate(self, documents: Documents, beams: int, tokens: int) -> None: ...
-
-
 @pytest.mark.slow
-def test_peers_take_part(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_peers_take_part_and_say_what_they_cannot(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, int]] = []
 
     def build(config: ModelConfig, settings: BenchConfig, conditions: Conditions) -> dict[str, Contender]:
         del config, conditions
         asked.append((max(settings.lengths), settings.generate))
-        return {"theirs": Peer(), "others": Peer()}
+        return {"theirs": EncodingPeer(), "others": EncodingPeer()}
 
     monkeypatch.setattr("sumpool.bench.peers.build_peers", build)
     monkeypatch.setattr("sumpool.bench.peers.require_peers", lambda: ("one is missing",))
     heard: list[Progress] = []
     chosen = [*SMALL, "bench.peers=[theirs]", "bench.baselines=[vanilla]"]
-    found = bench(tiny_recipe, overrides=chosen, lengths=(32, 64), peers=True, report=heard.append)
-    assert {row["model"] for row in found.result.rows["models"]} == {"model", "vanilla", "theirs"}
-    assert [row["length"] for row in where(found.result.rows["models"], {"model": "theirs"})] == [32, 64] * 3
-    assert asked == [(64, 2)]
+    found = bench(tiny_recipe, overrides=chosen, lengths=(32,), peers=True, report=heard.append)
+    rows = found.result.rows["models"]
+    assert {row["model"] for row in rows} == {"model", "vanilla", "theirs"}
+    theirs = {row["workload"]: row for row in where(rows, {"model": "theirs"})}
+    assert theirs["encode"].timing is not None
+    assert theirs["encode"]["precision"] == "encode16"
+    assert theirs["encode"]["operations"] is None  # nothing that is counted took place
+    assert {workload: row.note for workload, row in theirs.items()} == {
+        "encode": "",
+        "train": "it does not learn",
+        "generate": "it does not write",
+    }
+    assert asked == [(32, 2)]
     assert heard[0].note == "one is missing"
     assert found.precision.endswith("of training, the fastest of each peer")
     with pytest.raises(RecipeError, match=r"bench\.peers must name some of theirs, others, got LSD"):

@@ -1,14 +1,21 @@
+"""Attention of a summary to sentences, against loops over layers, heads and sentences."""
+
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from torch import Tensor
 
 from sumpool.bench.measures import Timing
 from sumpool.bench.results import Result, Row, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
+from sumpool.core.model.decoder import DecoderLayer
+from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.data.batches import Batch
 from sumpool.data.config import Example
 from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.shards import Item, ShardWriter, TextsWriter
@@ -16,7 +23,8 @@ from sumpool.errors import DataError
 from sumpool.progress import Progress, no_op
 from sumpool.studies.config import SparsityConfig
 from sumpool.studies.run import run_study
-from sumpool.studies.sparsity import MODES, measure_sparsity, needed, sparsity_result
+from sumpool.studies.sparsity import MODES, measure_sparsity, needed, regress, sentence_attention, sparsity_result
+from tests.interpret.test_attribution import random_batch
 
 SHORT = torch.tensor([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.2, 0.5, 0.3], [0.6, 0.3, 0.1]])
 LONG = torch.tensor([[0.4, 0.3, 0.2, 0.1]])
@@ -71,6 +79,18 @@ def test_tables_stand_beside_those_of_the_paper(measured: tuple[Result, list[Pro
     assert surface.cells()[1][2] == "0.00378"
 
 
+LENGTHS = [50, 100, 150, 200, 250, 300]
+
+
+def test_polynomials_are_fitted_with_their_explained_variance() -> None:
+    terms = [(1, length, length**2) for length in LENGTHS]
+    found, ratios, r_squared = regress(terms, [2 + 0.01 * length + 3e-6 * length**2 for length in LENGTHS])
+    assert found == pytest.approx([2, 0.01, 3e-6], rel=1e-6)
+    assert ratios == pytest.approx([1, 0.005, 1.5e-6], rel=1e-6)
+    assert r_squared == pytest.approx(1)
+    assert 0 < regress([(1, length) for length in LENGTHS], [1, 2, 1, 2, 1, 2])[2] < 0.2
+
+
 def test_what_is_not_known_is_not_told() -> None:
     def times(mode: str, seconds: float) -> list[Row]:
         labels = [{"mode": mode, "target": target, "length": length} for target in (1, 2, 3) for length in (4, 6, 8)]
@@ -82,8 +102,6 @@ def test_what_is_not_known_is_not_told() -> None:
     _, _, modes, _ = sparsity_result(kept, LOSSES, measured, facts, SETTINGS).tables
     assert modes.cells()[0][1:3] == ("-", "-")
 
-
-pytestmark = pytest.mark.slow
 
 SMALL = (
     "study.documents=3",
@@ -144,3 +162,75 @@ def test_progress_ends_where_there_are_fewer_documents(run_folder: Path, tmp_pat
 def test_there_must_be_documents(run_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="validation must hold a document with a summary, got none"):
         run_study("sparsity", run_folder, overrides=prepare(tmp_path, 0))
+
+
+VOCAB, DIM, HEADS = 60, 16, 2
+CROSS = {"full": {"kind": "full"}, "sentence": {"kind": "sentence", "sentences": 2, "selection": {"kind": "random"}}}
+
+
+def make_model(kind: str) -> SummarizationModel:
+    torch.manual_seed(1)
+    pool = {"kind": "halving", "keep": 20}
+    settings = {
+        "dim": DIM,
+        "heads": HEADS,
+        "feed_forward": 32,
+        "encoder": [{"attention": {"kind": "blockwise", "block": 16}, "pool": pool}],
+        "decoder": {"layers": 2, "cross_attention": CROSS[kind]},
+    }
+    return SummarizationModel(ModelConfig.model_validate(settings), VOCAB).double().eval()
+
+
+def one(batch: Batch, number: int) -> Batch:
+    real = int(batch.mask[number].sum())
+    assert batch.target is not None
+    target = batch.target[number : number + 1]
+    ids, mask, sentences = (part[number : number + 1, :real] for part in (batch.ids, batch.mask, batch.sentences))
+    return Batch(ids, mask, sentences, target, batch.documents[number : number + 1])
+
+
+@pytest.mark.parametrize("kind", list(CROSS))
+def test_sentence_attention_sums_full_attention_over_sentences(kind: str) -> None:
+    model, batch = make_model(kind), random_batch(VOCAB, 90, 33)
+    inputs: list[Tensor] = []
+    layers = [layer.cross_attention for layer in model.decoder.layers if isinstance(layer, DecoderLayer)]
+    hooks = [layer.query.register_forward_pre_hook(lambda _, args: inputs.append(args[0])) for layer in layers]
+    weights = sentence_attention(model, batch)
+    for hook in hooks:
+        hook.remove()
+    with torch.no_grad():
+        memory = model.encode(batch.ids, batch.mask, batch.sentences).tokens
+        for document, position in ((0, 0), (0, 4), (1, 8)):
+            real = memory.mask[document]
+            sentences = memory.sentences[document, real]
+            for number, layer in enumerate(layers):
+                query = layer.query(inputs[number][document, position])
+                key = layer.key_value(memory.states[document, real])[:, :DIM]
+                parts = zip(query.chunk(HEADS), key.chunk(HEADS, dim=1), strict=True)
+                word_weights = torch.stack([(k @ q / (DIM / HEADS) ** 0.5).softmax(0) for q, k in parts]).mean(0)
+                expected = torch.stack([word_weights[sentences == sentence].sum() for sentence in sentences.unique()])
+                torch.testing.assert_close(weights[document][number][position], expected, atol=1e-12, rtol=0)
+
+
+@pytest.mark.parametrize("kind", list(CROSS))
+def test_padding_is_omitted(kind: str) -> None:
+    model, batch = make_model(kind), random_batch(VOCAB, 90, 33, 5)
+    weights = sentence_attention(model, batch)
+    assert [layers[0].size(0) for layers in weights] == [5, 9, 9]
+    assert weights[2][0].size(1) == 1
+    for number, layers in enumerate(weights):
+        (alone,) = sentence_attention(model, one(batch, number))
+        for actual, expected in zip(layers, alone, strict=True):
+            torch.testing.assert_close(actual.sum(1), torch.ones(len(actual), dtype=actual.dtype))
+            torch.testing.assert_close(actual, expected[: len(actual)], atol=1e-12, rtol=0)
+
+
+def test_hooks_are_removed() -> None:
+    model = make_model("full")
+    sentence_attention(model, random_batch(VOCAB, 30))
+    assert not any(module._forward_pre_hooks for module in model.modules())
+
+
+def test_missing_summaries_are_an_error() -> None:
+    with pytest.raises(ValueError, match="batch must have summaries, got documents alone"):
+        sentence_attention(make_model("full"), replace(random_batch(VOCAB, 30), target=None))

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.results import BenchReport, Result, Row, Table
+from sumpool.bench.results import BenchReport, Result, Row
 from sumpool.errors import RecipeError
 from sumpool.evaluation.scores import SCORES
 from sumpool.evaluation.statistics import Estimate, Floats, compare_all, not_separated
@@ -141,6 +141,7 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     first = recipes[config.attentions[0]][0]
     differences = compare_all(correct)
     rows = [row.also({"same": ", ".join(not_separated(row["attention"], differences))}) for row in rows]
+    best_first = sorted(rows, key=lambda row: -row["accuracy"])
     note = (
         f"batches of {first.train.batch_tokens * first.train.accumulate:,} tokens, learning rate "
         f"{first.train.learning_rate:g}, {len(first.model.encoder)} layers of {first.model.dim} features"
@@ -148,9 +149,9 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
     notes = [note, "; ".join(f"{split}: {count:,} rows" for split, count in counts.items())]
     notes += [describe(config.task, drawn)] if drawn else []
     notes += [describe_expressions(folder / "data" / "train.jsonl")] if config.task == "listops" else []
-    table = make_lra_table(config.task, rows, notes)
+    table = make_table("lra", best_first, {"task": config.task}, notes=notes)
     result = Result({"attentions": rows}, [table], {"rows": counts})
-    return report_runs("lra", config.task, config, first, config.seeds[0], result, folder / "results")
+    return report_runs("lra", config.task, config, first, result, folder / "results")
 
 
 def row_names() -> tuple[str, ...]:
@@ -237,9 +238,3 @@ def make_row(name: str, runs: Sequence[Row], known: Mapping[str, Any]) -> Row:
         "runs": [{**run.values, "accuracy": vars(run["accuracy"])} for run in runs],
     }
     return Row({**values, **known})
-
-
-def make_lra_table(task: str, rows: Sequence[Row], notes: Sequence[str]) -> Table:
-    """Lay out the rows, the best first."""
-    ordered = sorted(rows, key=lambda row: -row["accuracy"])
-    return make_table("lra", ordered, {"task": task}, notes=notes)

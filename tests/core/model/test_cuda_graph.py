@@ -28,15 +28,7 @@ DEVICES = [
 
 
 def tensors(output: StepOutput) -> list[Tensor]:
-    log_probs, state = output
-    collected = [log_probs]
-
-    def collect(tensor: Tensor) -> Tensor:
-        collected.append(tensor)
-        return tensor
-
-    state.map_tensors(collect)
-    return collected
+    return [output[0], *cuda_graph._tensors(output[1])]
 
 
 class EagerGraph:
