@@ -45,7 +45,6 @@ train: {steps: 4, batch_tokens: 256, learning_rate: 1e-3}
 
 
 SLOW = (
-    "bench/test_peer_process.py",
     "bench/test_peers.py",
     "browser",
     "cli/test_classify.py",

@@ -1,13 +1,26 @@
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from sumpool.bench.config import CorpusConfig
-from sumpool.bench.corpus import NAMES, OURS, SHIPPED, ProcessRun, bench_corpus, measure_systems, run_process
+from sumpool.bench.corpus import (
+    NAMES,
+    OURS,
+    SHIPPED,
+    ProcessRun,
+    bench_corpus,
+    choose_documents,
+    measure_systems,
+    run_process,
+    write_documents,
+)
+from sumpool.bench.peer_process import read_documents
+from sumpool.data.sources import RfcSourceConfig
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.io.bounded import parse_json
 from sumpool.progress import no_op
@@ -73,6 +86,37 @@ def test_systems_take_turns_and_one_that_fails_is_not_repeated() -> None:
     assert [result.problem for result in runs["ours"]] == [""] * 3
     assert [result.problem for result in runs["broken"]] == ["no memory"]
     assert [result.problem for result in runs["short"]] == ["it printed 1 summaries of 2 documents"]
+
+
+@pytest.fixture(scope="module")
+def read_once() -> Iterator[None]:
+    """Read the bundled sample, which takes seconds, once."""
+    rows = list(RfcSourceConfig().examples("test"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sumpool.bench.corpus.RfcSourceConfig", lambda: SimpleNamespace(examples={"test": rows}.get))
+        yield
+
+
+@pytest.mark.usefixtures("read_once")
+def test_documents_span_the_lengths_of_the_test_split(tmp_path: Path) -> None:
+    rows = choose_documents(64)
+    numbers = [int(row.id.removeprefix("RFC")) for row in rows]
+    assert numbers == sorted(set(numbers))
+    assert {number % 10 for number in numbers} == {7}
+    words = sorted(len(row.document.split()) for row in rows)
+    assert words[-1] > 5 * words[0]
+    fewer = choose_documents(2)
+    assert sorted(len(row.document.split()) for row in fewer) == [words[0], words[-1]]
+    path = write_documents(tmp_path / "documents.jsonl", fewer)
+    assert read_documents(path) == [(row.id, row.document) for row in fewer]
+
+
+@pytest.mark.usefixtures("read_once")
+def test_more_documents_than_there_are_is_an_error() -> None:
+    with pytest.raises(
+        RecipeError, match=r"bench\.documents must be at most \d+, the RFCs of the test split, got 9999"
+    ):
+        choose_documents(9999)
 
 
 pytestmark = pytest.mark.slow

@@ -17,6 +17,7 @@ import torch
 from sumpool.bench.config import BenchConfig, Workload
 from sumpool.bench.measures import Work
 from sumpool.bench.peers import (
+    BUILDS,
     RUNTIMES,
     Build,
     CTranslate2Peer,
@@ -51,7 +52,6 @@ CONFIG = ModelConfig(
     encoder=(EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8)),) * 2,
     decoder=DecoderConfig(layers=1),
 )
-BUILDS = {"LED": led, "PEGASUS-X": pegasus_x, "LongT5": long_t5, "BART": bart}
 
 
 @pytest.fixture(params=BUILDS)
@@ -77,13 +77,15 @@ def test_reads_every_token_and_writes_as_many_as_asked_for(build: Build) -> None
             assert EOS not in summaries
 
 
-def test_never_ends_early(documents: Documents) -> None:
-    def build(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
-        model: torch.nn.Module = bart(config, vocabulary)
-        model.get_buffer("final_logits_bias")[:, EOS] = 9
-        return model
+def hasty_bart(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
+    """A BART that would rather end."""
+    model: torch.nn.Module = bart(config, vocabulary)
+    model.get_buffer("final_logits_bias")[:, EOS] = 9
+    return model
 
-    assert EOS not in TransformersPeer(build, CONFIG, CONDITIONS).generate(documents, 2, 6)
+
+def test_never_ends_early(documents: Documents) -> None:
+    assert EOS not in TransformersPeer(hasty_bart, CONFIG, CONDITIONS).generate(documents, 2, 6)
 
 
 def test_training_learns_from_the_summaries_and_leaves_no_gradients(build: Build, documents: Documents) -> None:
@@ -221,7 +223,7 @@ def test_a_killed_process_is_the_end_of_memory() -> None:
         PeerProcess(Peer).run("generate", DOCUMENTS, 1, 0)
 
 
-WIDE = Conditions(vocabulary=60, device=torch.device("cpu"), precision=torch.float32)
+WIDE = Conditions(vocabulary=60, device=CPU, precision=torch.float32)
 LONG = CONFIG.model_copy(update={"source_length": 2000})
 
 
@@ -247,13 +249,6 @@ def test_writes_what_bart_of_transformers_writes(
     assert len(found.unique(dim=0)) > 1
 
 
-def hasty_bart(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
-    """A BART that would rather end."""
-    model: torch.nn.Module = bart(config, vocabulary)
-    model.get_buffer("final_logits_bias")[:, EOS] = 9
-    return model
-
-
 @pytest.mark.parametrize("kind", ["float32", "int8"])
 def test_writes_as_many_tokens_as_asked_for(monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     monkeypatch.setattr("sumpool.bench.peers.bart", hasty_bart)
@@ -264,7 +259,6 @@ def test_writes_as_many_tokens_as_asked_for(monkeypatch: pytest.MonkeyPatch, kin
     assert kind in peer.translator.compute_type
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("runtime", RUNTIMES)
 def test_graphs_write_what_our_model_writes(runtime: str) -> None:
     with ProcessPoolExecutor(1, get_context("spawn")) as alone:  # a signal ends a process that has loaded OpenVINO
@@ -333,8 +327,7 @@ def threads() -> int:
     return len(list(Path("/proc/self/task").iterdir()))
 
 
-SMALL = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
-TRIAL, LONGER = (Documents.random(1, length, 4, SMALL) for length in (8, 20))
+TRIAL, LONGER = (Documents.random(1, length, 4, CONDITIONS) for length in (8, 20))
 SECONDS = {"fp32": {"encode": 3.0, "generate": 5.0}, "bf16": {"encode": 1.0, "generate": 6.0}}
 
 
@@ -399,22 +392,21 @@ def test_a_workload_that_is_missing_is_said() -> None:
 
 
 SHORT = CONFIG.model_copy(update={"source_length": 8, "target_length": 4})
-OF_TRANSFORMERS = ["LED", "PEGASUS-X", "LongT5", "BART"]
 
 
 def test_every_peer_reads_the_longest_and_writes_all_tokens() -> None:
     documents = Documents.random(1, 29, 11, CONDITIONS)
     peers = build_peers(SHORT, BenchConfig(lengths=(20, 29), generate=11, target=4), CONDITIONS)
-    assert list(peers) == [*OF_TRANSFORMERS, "CTranslate2", "ONNX Runtime", "OpenVINO"]
+    assert list(peers) == [*BUILDS, "CTranslate2", "ONNX Runtime", "OpenVINO"]
     assert isinstance(peers["CTranslate2"], PeerProcess)
     assert isinstance(peers["ONNX Runtime"], PeerProcess)
     before = libraries()
-    for name in [*OF_TRANSFORMERS, "CTranslate2"]:
+    for name in [*BUILDS, "CTranslate2"]:
         peer = peers[name]
         assert peer.precision_of("generate") is None
         peer.run("generate", documents, 2, 11)
         assert peer.precision_of("generate") is not None
-    for name in OF_TRANSFORMERS:
+    for name in BUILDS:
         peers[name].run("encode", documents)
         peers[name].run("train", documents)
     assert not [name for name in libraries() - before if "ctranslate2" in name], "it is in a process of its own"
@@ -442,7 +434,7 @@ def test_without_an_engine_there_are_the_others(monkeypatch: pytest.MonkeyPatch)
         "ONNX Runtime is left out, onnx is not installed: pip install 'sumpool[peers]'",
         "OpenVINO is left out, onnx is not installed: pip install 'sumpool[peers]'",
     )
-    assert list(build_peers(SHORT, BenchConfig(lengths=(8,)), CONDITIONS)) == OF_TRANSFORMERS
+    assert list(build_peers(SHORT, BenchConfig(lengths=(8,)), CONDITIONS)) == [*BUILDS]
 
 
 def libraries() -> set[str]:

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 from itertools import product
-from typing import Any
 
 import pytest
 import torch
@@ -385,39 +384,3 @@ def test_only_selected_sentences_are_read(long_memory: Tokens, beam_queries: Ten
 
 def _first(precomputed: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor[:1] for name, tensor in precomputed.items()}
-
-
-SELECTIONS_AND_ENCODERS: dict[str, dict[str, Any]] = {
-    **{kind: {"kind": kind} for kind in kinds("sumpool.core.selection")},
-    "approximate by gru": {"kind": "approximate", "encoder": {"kind": "gru"}},
-}
-CONFIGS: dict[str, CrossAttentionConfig] = {
-    "full": FullCrossAttentionConfig(),
-    "hepos": HeposCrossAttentionConfig(),
-    **{
-        name: SentenceCrossAttentionConfig.model_validate({"sentences": 3, "selection": selection})
-        for name, selection in SELECTIONS_AND_ENCODERS.items()
-    },
-}
-every_config = pytest.mark.parametrize("config", CONFIGS.values(), ids=CONFIGS)
-needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-
-
-def to_gpu(tokens: Tokens) -> Tokens:
-    parts = ("states", "mask", "positions", "sentences", "words", "ids")
-    return replace(tokens, **{name: getattr(tokens, name).cuda() for name in parts})
-
-
-@pytest.mark.gpu
-@needs_gpu
-@every_config
-def test_gpu_and_cpu_agree(config: CrossAttentionConfig) -> None:
-    tokens = make_tokens(120, 61, 7, length=128)
-    queries = torch.randn(3, 5, 16, dtype=torch.float64)
-    layer, memory_encoder = config.build(16, 4).double().eval(), config.build_memory_encoder(16).double().eval()
-    precomputed = layer.precompute(tokens, memory_encoder(tokens))
-    expected, stepped = layer(queries, precomputed).states, layer.step(queries, precomputed)
-    layer, memory_encoder, tokens = layer.cuda(), memory_encoder.cuda(), to_gpu(tokens)
-    precomputed = layer.precompute(tokens, memory_encoder(tokens))
-    torch.testing.assert_close(layer(queries.cuda(), precomputed).states.cpu(), expected, atol=1e-10, rtol=0)
-    torch.testing.assert_close(layer.step(queries.cuda(), precomputed).cpu(), stepped, atol=1e-10, rtol=0)

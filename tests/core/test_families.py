@@ -45,7 +45,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     ],
 }
 """Settings under test by family and kind; the defaults, shortened, for others."""
-SHORT = ("block", "bucket", "features", "landmarks", "radius", "rank", "samples", "stride", "window")
+SHORT = ("block", "bucket", "features", "landmarks", "length", "radius", "rank", "samples", "stride", "window")
 """Settings that are numbers of tokens, or stand for tokens; a quarter where they are large."""
 FAMILIES = ("attention", "pooling", "scoring", "selection", "sentence_encoding", "cross_attention", "output")
 FAST = ("vanilla", "blockwise", "sliding_window", "performer", "lsh")
@@ -54,18 +54,23 @@ batch, a band, sums over a kernel without scores, and tokens sorted by their con
 LENGTHS = (64, 150, 37, 1)
 
 
+def shortened(family: str, kind: str) -> dict[str, Any]:
+    """Defaults of the settings `SHORT`, shorter where they are large: documents with several blocks, or longer than a
+    window, need be no longer than that."""
+    fields = config_class(f"sumpool.core.{family}", kind).model_fields
+    usual = {name: fields[name].default for name in SHORT if name in fields}
+    return {name: value // 4 for name, value in usual.items() if value and value >= 64}
+
+
 def cases() -> list[Any]:
     """Every variant with its settings."""
     listed = []
     for family in FAMILIES:
         for kind in kinds(f"sumpool.core.{family}"):
-            fields = config_class(f"sumpool.core.{family}", kind).model_fields
-            usual = {name: fields[name].default for name in SHORT if name in fields}
-            shorter = {name: value // 4 for name, value in usual.items() if value and value >= 64}
             for settings in SETTINGS.get(f"{family}/{kind}", [{}]):
                 marks = [pytest.mark.slow] if family == "attention" and kind not in FAST else []
                 name = ",".join([family, kind, *map(str, settings.values())])
-                listed.append(pytest.param(family, kind, shorter | settings, marks=marks, id=name))
+                listed.append(pytest.param(family, kind, shortened(family, kind) | settings, marks=marks, id=name))
     return listed
 
 

@@ -8,9 +8,7 @@ import torch
 from sumpool.core.nn.sentences import Sentences
 from sumpool.core.sentence_encoding import (
     AttentionSentenceEncoder,
-    AttentionSentenceEncoderConfig,
     GruSentenceEncoder,
-    GruSentenceEncoderConfig,
     SentenceEncoder,
     SentenceEncoderConfig,
 )
@@ -56,24 +54,18 @@ def test_half_precision_gives_finite_vectors(kind: str) -> None:
         assert build(kind).float()(tokens, Sentences.find(tokens)).isfinite().all()
 
 
-def test_gru_concatenates_final_states_of_both_directions() -> None:
-    encoder = GruSentenceEncoder(GruSentenceEncoderConfig(dropout=0.0), 16).double()
-    tokens = make_tokens(33, 12)
+@every_kind
+def test_vectors_are_those_of_the_paper_and_of_its_cheaper_form(kind: str) -> None:
+    """Final states of both directions of a GRU, or a weighted mean."""
+    encoder, tokens = build(kind), make_tokens(33, 12)
     sentences = Sentences.find(tokens)
     vectors = encoder(tokens, sentences)
     for document, index in sentences.mask.nonzero().tolist():
         words = tokens.states[document, tokens.mask[document] & (tokens.sentences[document] == index)]
-        forwards, backwards = encoder.read(words)[0].split(16, dim=-1)
-        expected = encoder.out(torch.cat([forwards[-1], backwards[0]]))
-        torch.testing.assert_close(vectors[document, index], expected, atol=1e-12, rtol=0)
-
-
-def test_attention_pooling_is_a_weighted_mean() -> None:
-    encoder = AttentionSentenceEncoder(AttentionSentenceEncoderConfig(), 16).double()
-    tokens = make_tokens(33, 12)
-    sentences = Sentences.find(tokens)
-    vectors = encoder(tokens, sentences)
-    for document, index in sentences.mask.nonzero().tolist():
-        words = tokens.states[document, tokens.mask[document] & (tokens.sentences[document] == index)]
-        expected = encoder.out(encoder.weigh(words).softmax(0).T @ words)[0]
+        if isinstance(encoder, GruSentenceEncoder):
+            forwards, backwards = encoder.read(words)[0].split(16, dim=-1)
+            expected = encoder.out(torch.cat([forwards[-1], backwards[0]]))
+        else:
+            assert isinstance(encoder, AttentionSentenceEncoder)
+            expected = encoder.out(encoder.weigh(words).softmax(0).T @ words)[0]
         torch.testing.assert_close(vectors[document, index], expected, atol=1e-12, rtol=0)

@@ -107,7 +107,6 @@ def test_the_least_important_heads_are_masked() -> None:
     assert least_important(values, 0.9) == {"a": [1, 2, 3], "b": [0, 1, 3]}  # each keeps one
 
 
-@pytest.mark.slow
 def test_importance_and_losses_of_a_run(trained: Path) -> None:
     run = trained / "run"
     found = run_study("heads", run, overrides=["study.documents=3", "study.share=0.5"]).result
@@ -173,7 +172,6 @@ def test_gates_of_heads_without_effect_close() -> None:
     assert max(float(probabilities[[1, 3]].max()) for probabilities in trained.values()) > 0.9
 
 
-@pytest.mark.slow
 def test_gates_of_a_run_stand_beside_the_importance(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ["study.documents=3", "study.share=0.5", "study.gates=20", "study.penalty=0.05"]
     found = run_study("heads", trained / "run", overrides=settings)

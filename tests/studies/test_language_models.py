@@ -159,8 +159,6 @@ def test_the_table_has_columns_of_each_text() -> None:
     assert table.notes[-1] == "notes"
 
 
-pytestmark = pytest.mark.slow
-
 RECIPE = """\
 name: letters
 task: language_modeling

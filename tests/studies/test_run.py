@@ -29,7 +29,6 @@ def quick(name: str) -> list[str]:
     return [f"study.{change}" for change in QUICK[name].split()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", list(QUICK))
 def test_a_study_needs_no_recipe(name: str) -> None:
     heard: list[Progress] = []
@@ -44,7 +43,6 @@ def test_a_study_needs_no_recipe(name: str) -> None:
     assert all(each.total and each.done <= each.total for each in heard)
 
 
-@pytest.mark.slow
 def test_device_and_precision_are_set_as_in_a_recipe() -> None:
     found = run_study(
         "attentions", overrides=(*quick("attentions"), "train.device=cpu", "train.precision=bf16", "seed=3")
@@ -70,7 +68,6 @@ def test_settings_of_a_study_are_checked(name: str, change: str, message: str) -
         run_study(name, overrides=(change,))
 
 
-@pytest.mark.slow
 def test_a_signal_stops_a_study() -> None:
     for name in QUICK:
         with pytest.raises(Interrupted, match="keeps nothing"):

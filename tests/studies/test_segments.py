@@ -13,7 +13,6 @@ from tests.tasks.language_modeling.test_loading import folder, recipe
 __all__ = ["folder"]
 
 
-@pytest.mark.slow
 def test_a_document_is_divided_as_the_model_does_and_drawn(folder: Path, tmp_path: Path) -> None:
     run = train(recipe(folder, {"kind": "whitespace"}), folder / "segmented")
     document, picture = tmp_path / "doc.txt", tmp_path / "segments.png"

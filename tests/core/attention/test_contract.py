@@ -1,6 +1,6 @@
 """Contract of self-attention, tested on every variant in the package."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pytest
 import torch
@@ -12,40 +12,20 @@ from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
 from tests.core.attention.checks import assert_exact_gradient
 from tests.core.batches import make_tokens
+from tests.core.test_families import FAST, shortened
 
 KINDS = kinds("sumpool.core.attention")
 WITH_POSITIONS = ("vanilla", "blockwise", "dilated", "sliding_window")
 POSITION_VARIANTS = [f"{kind} positions={positions}" for kind in WITH_POSITIONS for positions in ("rotary", "relative")]
 VARIANTS = KINDS + POSITION_VARIANTS
-FAST = ("vanilla", "blockwise", "sliding_window", "performer", "lsh")
-"""Variants that are tested without --slow, each different in kind: scores of all tokens, blocks as documents of a
-batch, a band, sums over a kernel without scores, and tokens sorted by their content."""
-
-SHORT = 4
-"""How many times shorter than by default are the settings of `LENGTHS`: documents with several blocks, or longer than a
-window, need be no longer than that."""
-LENGTHS = (
-    *("block", "bucket", "features", "landmarks", "length", "radius", "rank", "samples", "stride"),
-    "window",
-)
-"""Settings that are numbers of tokens, or stand for tokens."""
-
-
-def configure(kind: str, chosen: Mapping[str, object]) -> AttentionConfig:
-    """Make settings for short documents: the chosen ones, and the defaults divided by `SHORT` where they are large."""
-    kind_config = config_class("sumpool.core.attention", kind)
-    defaults = {name: field.default for name, field in kind_config.model_fields.items() if name in LENGTHS}
-    shorter = {name: value // SHORT for name, value in defaults.items() if value and value >= 16 * SHORT}
-    config = kind_config.model_validate({**shorter, **chosen})
-    assert isinstance(config, AttentionConfig)
-    return config
 
 
 def build(variant: str) -> Attention:
     """Build a kind with settings such as `shifted=3`; position parameters are random instead of 0."""
     kind, *settings = variant.split()
     chosen = {name: yaml.safe_load(value) for name, _, value in (setting.partition("=") for setting in settings)}
-    config = configure(kind, chosen)
+    config = config_class("sumpool.core.attention", kind).model_validate(shortened("attention", kind) | chosen)
+    assert isinstance(config, AttentionConfig)
     attention = config.build(16, 4).double().eval()
     assert config.has_weights == isinstance(attention, SoftmaxAttention)
     for name, parameter in attention.named_parameters():

@@ -46,7 +46,9 @@ def keeps_of(kind: str, *keeps: Keep) -> tuple[Keep, ...]:
 @every_case
 def test_any_length_and_keep(kind: str, case: dict[str, Any]) -> None:
     for length, keep in product((1, 37, 64, 1000), keeps_of(kind, 24, 1, 5, 999, 0.25)):
-        pooled = build(kind, keep, case)(make_tokens(length)).tokens
+        tokens = make_tokens(length)
+        tokens = replace(tokens, phrases=tokens.positions // 3, attention_received=lambda _: pytest.fail("not those"))
+        pooled = build(kind, keep, case)(tokens).tokens
         if kind in WITH_KEEP:
             expected = min(length, keep) if isinstance(keep, int) else -(-length // 4)
             assert pooled.states.shape == (1, expected, 16), (length, keep)
@@ -56,6 +58,9 @@ def test_any_length_and_keep(kind: str, case: dict[str, Any]) -> None:
         assert torch.equal(pooled.sentences, pooled.positions // 5)
         assert torch.equal(pooled.words, pooled.positions // 2)
         assert torch.equal(pooled.ids, pooled.positions % 50)
+        assert pooled.phrases is not None
+        assert torch.equal(pooled.phrases, pooled.positions // 3)
+        assert pooled.attention_received is None, "of other states"
 
 
 @every_case
@@ -95,14 +100,6 @@ def test_the_host_knows_the_pooled_lengths(kind: str, case: dict[str, Any]) -> N
         assert pooled.lengths is not None
         assert list(pooled.lengths) == pooled.mask.sum(1).tolist()
         assert pooled.full == bool(pooled.mask.all())
-
-
-@every_case
-def test_phrases_are_pooled(kind: str, case: dict[str, Any]) -> None:
-    tokens = make_tokens(50, 37)
-    pooled = build(kind, 10, case)(replace(tokens, phrases=tokens.positions // 3)).tokens
-    assert pooled.phrases is not None
-    assert torch.equal(pooled.phrases[pooled.mask], pooled.positions[pooled.mask] // 3)
 
 
 @every_case

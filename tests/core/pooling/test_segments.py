@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -97,11 +95,3 @@ def test_half_precision_sums_in_single() -> None:
     pooled = config.build(nn.Embedding(50, 16))(tokens).tokens
     assert pooled.states.dtype is torch.bfloat16
     torch.testing.assert_close(pooled.states[0, 0], tokens.states[0].double().mean(0).bfloat16())
-
-
-def test_attention_received_is_dropped() -> None:
-    tokens = replace(make_tokens(9), phrases=torch.arange(9)[None] // 2)
-    pooled = SegmentsPoolerConfig().build(nn.Embedding(50, 16))(tokens).tokens
-    assert pooled.attention_received is None
-    assert pooled.phrases is not None
-    assert pooled.phrases.tolist() == [[1, 3, 4]]
