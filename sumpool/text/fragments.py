@@ -3,14 +3,15 @@
 Extractive fragments are the word sequences that a summary shares with its document.
 Coverage and density are those of Grusky et al. (2018, arXiv:1804.11283): a summary is divided greedily from the left
 into the longest fragments that occur in the document; coverage is the fraction of words inside fragments, density the
-mean length of the fragment that a word belongs to. The paper compares every pair of positions. A suffix automaton of
-the summary reads the document once instead, in time linear in both.
+mean length of the fragment that a word belongs to.
 """
 
 import re
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import accumulate, chain, pairwise
+
+import numpy as np
 
 from sumpool.text.language import split_words
 
@@ -77,74 +78,16 @@ class Overlap:
 
 def overlap(document: Sequence[str], summary: Sequence[str]) -> Overlap:
     """Find the word sequences that a summary shares with its document, both split into words, see `split_words`."""
-    automaton = _SuffixAutomaton()
-    ends = [automaton.append(word) for word in summary]
-    lengths = automaton.longest_in(document)
-    return Overlap(tuple(lengths[state] for state in ends))
-
-
-@dataclass
-class _SuffixAutomaton:
-    """Suffix automaton (Blumer et al., 1985) of the appended words.
-
-    A state stands for all sequences that end at the same positions. `longest` is the length of the longest of them; the
-    others are its suffixes, down to the first that also ends elsewhere, which belongs to the state `parent`.
-    """
-
-    steps: list[dict[str, int]] = field(default_factory=lambda: [{}])
-    parent: list[int] = field(default_factory=lambda: [-1])
-    longest: list[int] = field(default_factory=lambda: [0])
-    last: int = 0
-
-    def append(self, word: str) -> int:
-        """Append a word and return the state of the whole text."""
-        new = self._add({}, self.longest[self.last] + 1)
-        state = self.last
-        while state >= 0 and word not in self.steps[state]:
-            self.steps[state][word] = new
-            state = self.parent[state]
-        self.parent[new] = self._ending_at(state, word) if state >= 0 else 0
-        self.last = new
-        return new
-
-    def longest_in(self, document: Sequence[str]) -> list[int]:
-        """Length of the longest sequence of each state that occurs in a document; linear time."""
-        lengths = [0] * len(self.steps)
-        state = length = 0
-        for word in document:
-            while state and word not in self.steps[state]:
-                state = self.parent[state]
-                length = self.longest[state]
-            if word in self.steps[state]:
-                state = self.steps[state][word]
-                length += 1
-                lengths[state] = max(lengths[state], length)
-        order = sorted(range(1, len(lengths)), key=self.longest.__getitem__)
-        for state in reversed(order):  # a document that contains a sequence contains its suffixes
-            if lengths[state]:
-                lengths[self.parent[state]] = self.longest[self.parent[state]]
-        for state in order:
-            lengths[state] = lengths[state] or lengths[self.parent[state]]
-        return lengths
-
-    def _add(self, steps: dict[str, int], longest: int) -> int:
-        self.steps.append(steps)
-        self.parent.append(0)
-        self.longest.append(longest)
-        return len(self.steps) - 1
-
-    def _ending_at(self, state: int, word: str) -> int:
-        """State of the sequences of `state` followed by `word`, split off if longer sequences share it."""
-        target = self.steps[state][word]
-        if self.longest[target] == self.longest[state] + 1:
-            return target
-        copy = self._add(dict(self.steps[target]), self.longest[state] + 1)
-        self.parent[copy] = self.parent[target]
-        self.parent[target] = copy
-        while state >= 0 and self.steps[state].get(word) == target:
-            self.steps[state][word] = copy
-            state = self.parent[state]
-        return copy
+    numbers = {word: number for number, word in enumerate(dict.fromkeys(summary))}
+    words = np.array([numbers.get(word, -1) for word in document], np.int32)
+    shared = np.zeros(len(words) + 1, np.int32)  # length of the sequence that ends before each word of the document
+    runs = []
+    for word in summary:
+        longer = shared[:-1] + 1
+        longer[words != numbers[word]] = 0
+        shared[1:] = longer
+        runs.append(int(longer.max(initial=0)))
+    return Overlap(tuple(runs))
 
 
 @dataclass(frozen=True)

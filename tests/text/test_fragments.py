@@ -54,9 +54,9 @@ def test_novel_and_shared_ngrams() -> None:
 
 
 def test_repetitive_texts_are_compared() -> None:
-    """Quadratic time would be minutes."""
+    """Pairs of positions one by one would be minutes."""
     for letters in ("a", "ab", "abcdefghij"):
-        document, summary = (list(letters * (size // len(letters))) for size in (160_000, 16_000))
+        document, summary = (list(letters * (size // len(letters))) for size in (20_000, 2_000))
         assert overlap(document, summary).fragments == [len(summary)]
 
 
