@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import asdict, astuple, dataclass
 from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
@@ -23,10 +23,10 @@ from typing import final
 import numpy as np
 
 from sumpool.errors import RecipeError
-from sumpool.evaluation.rouge import TYPES, EvaluationConfig
+from sumpool.evaluation.rouge import TITLES, TYPES, VALIDATED, EvaluationConfig
 from sumpool.evaluation.scorer import ReferenceDocument, ScoredDocument
 from sumpool.evaluation.scores import SCORES, read_scores
-from sumpool.evaluation.statistics import SEED, Estimate, Floats, PairedTest, compare, estimate, holm
+from sumpool.evaluation.statistics import SEED, Estimate, PairedTest, compare, estimate, holm
 from sumpool.io.html import escape_html, html_page
 from sumpool.text.cleaning import Bold, escape_latex, guard_cell, one_line
 from sumpool.text.fragments import LOW_LEAK
@@ -37,18 +37,7 @@ Extreme = tuple[ScoredDocument, ReferenceDocument]
 """Document with one of the best or worst summaries."""
 _COLUMNS = (*TYPES, "words", "repetition", "facts", "unsupported")
 """Numbers per document and system; NaN where they are not known."""
-_SCORE_COLUMNS = (
-    "slice",
-    "system",
-    "ROUGE-1",
-    "ROUGE-2",
-    "ROUGE-L",
-    "ROUGE-Lsum",
-    "documents",
-    "words",
-    "repeated",
-    "unsupported",
-)
+_SCORE_COLUMNS = ("slice", "system", *TITLES.values(), "documents", "words", "repeated", "unsupported")
 _WIN_COLUMNS = (
     "compared with",
     "ROUGE-1",
@@ -65,13 +54,10 @@ _LEVEL = 0.05
 """p-value below which a difference is marked in LaTeX."""
 _STATISTICS = ("documents", "words", "repetition", "unsupported")
 _TESTS = ("wins", "ties", "losses", "bootstrap", "permutation", "holm")
-_RANKED_BY = ("rouge1", "rouge2", "rougeLsum")
-"""Scores whose mean ranks documents."""
 EXTREMES = 10
 """Documents that the report shows among the best, and among the worst."""
 _SHOWN_CHARACTERS = 1500
 """Characters of a document that the report shows."""
-_NAMES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
 
 
 @dataclass(frozen=True)
@@ -295,32 +281,45 @@ class ScoreAggregator:
             raise RecipeError(f"--against must be a row of the table ({listed}), got {against}")
         leaks = np.asarray(self._leaks)  # NaN where a document is not known
         masks = {"all": np.ones(len(leaks), dtype=bool), "low-leak": leaks < LOW_LEAK}
-        pairs = [(compared, system) for system in systems if system != compared]
+        others = [system for system in systems if system != compared]
         rows, differences = list[ReportRow](), list[Difference]()
         for slice_name, mask in masks.items():
-            if mask.any():
-                tables = {system: table[mask] for system, table in systems.items()}
-                scores = {system: table[:, : len(TYPES)] for system, table in tables.items()}
-                estimates = estimate(
-                    np.concatenate([*scores.values()], axis=1), config.resamples
-                )  # share the resamples
-                for number, (system, table) in enumerate(tables.items()):
-                    means = dict(zip(_COLUMNS, table.mean(axis=0).tolist(), strict=True))
-                    rows.append(
-                        ReportRow(
-                            slice=slice_name,
-                            system=names[system],
-                            documents=len(table),
-                            rouge=dict(zip(TYPES, estimates[len(TYPES) * number :], strict=False)),
-                            words=means["words"],
-                            repetition=means["repetition"],
-                            unsupported=means["unsupported"] / means["facts"] if means["facts"] > 0 else None,
-                        )
+            if not mask.any():
+                continue
+            tables = {system: table[mask] for system, table in systems.items()}
+            scores = {system: table[:, : len(TYPES)] for system, table in tables.items()}
+            estimates = estimate(np.concatenate([*scores.values()], axis=1), config.resamples)  # share the resamples
+            for number, (system, table) in enumerate(tables.items()):
+                means = dict(zip(_COLUMNS, table.mean(axis=0).tolist(), strict=True))
+                rows.append(
+                    ReportRow(
+                        slice=slice_name,
+                        system=names[system],
+                        documents=len(table),
+                        rouge=dict(zip(TYPES, estimates[len(TYPES) * number :], strict=False)),
+                        words=means["words"],
+                        repetition=means["repetition"],
+                        unsupported=means["unsupported"] / means["facts"] if means["facts"] > 0 else None,
                     )
-                differences += (
-                    replace(difference, system=names[difference.system], other=names[difference.other])
-                    for difference in compare_systems(slice_name, scores, pairs, config.resamples)
                 )
+            if not others:
+                continue
+            first, second = (
+                np.concatenate([scores[name] for name in each], axis=1) for each in ([compared] * len(others), others)
+            )
+            paired = compare(first, second, config.resamples)  # (others * types), which share the resamples too
+            corrected = [holm([test.permutation for test in paired[kind :: len(TYPES)]]) for kind in range(len(TYPES))]
+            differences += (
+                Difference(
+                    slice=slice_name,
+                    system=names[compared],
+                    other=names[other],
+                    documents=len(first),
+                    rouge=dict(zip(TYPES, paired[len(TYPES) * number :], strict=False)),
+                    holm=dict(zip(TYPES, p_values, strict=True)),
+                )
+                for number, (other, p_values) in enumerate(zip(others, zip(*corrected, strict=True), strict=True))
+            )
         found = []
         if len(self) and np.isnan(self._leaks).all():
             found.append("documents are not known: no baselines, no low-leak slice")
@@ -352,36 +351,6 @@ class ScoreAggregator:
             notes=(*notes, *found),
             differences=tuple(differences),
         )
-
-
-def compare_systems(
-    slice_name: str, systems: Mapping[str, Floats], pairs: Sequence[tuple[str, str]], resamples: int
-) -> list[Difference]:
-    """Compare pairs of systems, each given as F1 (documents, types); all pairs share the resamples.
-
-    Args:
-        slice_name: Name of the slice that the documents are.
-        systems: Scores of each system on the same documents.
-        pairs: Names of the compared systems.
-        resamples: Number of resamples of each test.
-    """
-    if not pairs:
-        return []
-    first, second = (np.concatenate([systems[name] for name in names], axis=1) for names in zip(*pairs, strict=True))
-    tests = compare(first, second, resamples)  # (pairs * types)
-    by_pair = [tests[start : start + len(TYPES)] for start in range(0, len(tests), len(TYPES))]
-    corrected = [holm([test.permutation for test in column]) for column in zip(*by_pair, strict=True)]  # (types, pairs)
-    return [
-        Difference(
-            slice=slice_name,
-            system=system,
-            other=other,
-            documents=len(first),
-            rouge=dict(zip(TYPES, pair_tests, strict=True)),
-            holm=dict(zip(TYPES, p_values, strict=True)),
-        )
-        for (system, other), pair_tests, p_values in zip(pairs, by_pair, zip(*corrected, strict=True), strict=True)
-    ]
 
 
 def to_csv(report: EvaluationReport) -> str:
@@ -516,7 +485,7 @@ def _table(caption: str, columns: Sequence[str], rows: Sequence[Sequence[str]], 
 def _article(extreme: Extreme) -> str:
     scored, reference = extreme
     rouge = scored.systems["model"].rouge
-    scores = ", ".join(f"{title} {100 * rouge[name].f1:.1f}" for name, title in _NAMES.items())
+    scores = ", ".join(f"{title} {100 * rouge[name].f1:.1f}" for name, title in TITLES.items())
     source = ""
     if reference.document is not None:
         ellipsis = " …" if len(reference.document) > _SHOWN_CHARACTERS else ""
@@ -555,7 +524,7 @@ def read_extremes(
         DataError: If the scores are damaged.
     """
     scores = {scored.id: scored for scored in read_scores(folder / SCORES)}
-    means = {id: fmean(scored.systems["model"].rouge[name].f1 for name in _RANKED_BY) for id, scored in scores.items()}
+    means = {id: fmean(scored.systems["model"].rouge[name].f1 for name in VALIDATED) for id, scored in scores.items()}
     ranked = sorted(means, key=means.__getitem__, reverse=True)
     count = min(count, (len(means) + 1) // 2)
     best, worst = ranked[:count], ranked[count:][::-1][:count]

@@ -29,9 +29,10 @@ from rouge_score.tokenize import tokenize as rouge_tokenize
 from sumpool.settings import Settings
 from sumpool.text.sentences import SentenceSplitter
 
-TYPES = ("rouge1", "rouge2", "rougeL", "rougeLsum")
-TITLES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeLsum": "ROUGE-Lsum"}
-"""Titles of the scores that validations and sweeps show."""
+TITLES = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
+TYPES = tuple(TITLES)
+VALIDATED = ("rouge1", "rouge2", "rougeLsum")
+"""Scores that validations measure, and whose mean ranks documents."""
 
 _SHORT_WORD = 3
 """Letters of a word that rouge-score does not stem."""

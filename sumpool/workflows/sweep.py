@@ -19,6 +19,7 @@ from pydantic import Field, TypeAdapter, model_validator
 from sumpool.core.nn.layers import SkipInit
 from sumpool.data.config import Split
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError, SumpoolError, is_out_of_memory
+from sumpool.evaluation.rouge import TITLES
 from sumpool.evaluation.scores import SCORES, read_scores
 from sumpool.evaluation.statistics import Estimate, compare_all, estimate, not_separated
 from sumpool.evaluation.task import Results
@@ -153,8 +154,6 @@ def _validate(tree: dict[str, Any]) -> tuple[Recipe | None, list[str]]:
 TABLES = ("table.md", "table.json")
 DRY_RUN = "dry_run.json"
 """File of a run folder with the cost of an update, measured once."""
-_ROUGE = {"rouge1": "ROUGE-1", "rouge2": "ROUGE-2", "rougeL": "ROUGE-L", "rougeLsum": "ROUGE-Lsum"}
-_ACCURACY = {"accuracy": "accuracy %"}
 _LABEL = TypeAdapter(dict[str, Any])
 _NOTES = (
     "±: half of the range over the seeds; [ ]: 95 % interval over documents, whose scores are means over the seeds",
@@ -403,7 +402,7 @@ def _attempt(run: SweepRun, split: Split, report: Report, check: Check) -> Sweep
             scores: dict[str, tuple[float, ...]] = {id: (correct,) for id, correct in read_correct(path).items()}
         else:
             rouge = {document.id: document.systems["model"].rouge for document in read_scores(path)}
-            scores = {id: tuple(values[name].f1 for name in _ROUGE) for id, values in rouge.items()}
+            scores = {id: tuple(values[name].f1 for name in TITLES) for id, values in rouge.items()}
         updates = [record for record in Journal(folder / JOURNAL).read() if record["kind"] == "step"]
         return replace(
             run,
@@ -447,7 +446,7 @@ def tabulate(runs: Sequence[SweepRun], resamples: int, notes: Sequence[str] = ()
         values = np.array([[run.scores[document] for document in finished[0].scores] for run in finished])
         documents = sorted(finished[0].scores)
         first_scores[name] = {run.recipe.seed: [run.scores[each][0] for each in documents] for run in finished}
-        titles = (_ROUGE if values.shape[-1] == len(_ROUGE) else _ACCURACY).values()
+        titles = TITLES.values() if values.shape[-1] == len(TITLES) else ["accuracy %"]
         estimates = estimate(values.mean(axis=0), resamples)  # of (documents, n)
         by_seed = values.mean(axis=1).T.tolist()  # (n, seeds)
         scores[name] = dict(zip(titles, zip(estimates, by_seed, strict=True), strict=True))

@@ -1,7 +1,6 @@
 import errno
 import json
 import os
-from dataclasses import astuple
 from hashlib import sha256
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import numpy as np
 import pytest
 
 from sumpool.errors import DataError, RecipeError, ResourceError
-from sumpool.evaluation.report import compare_systems
 from sumpool.evaluation.rouge import TYPES, EvaluationConfig, Score
 from sumpool.evaluation.scorer import Candidate, ScoredDocument, SummaryMetrics, SummaryScorer
 from sumpool.evaluation.scores import (
@@ -22,7 +20,6 @@ from sumpool.evaluation.scores import (
     read_scores,
     verify_scores,
 )
-from sumpool.evaluation.statistics import holm
 from sumpool.evaluation.task import file_sha256
 from sumpool.io.manifest import Manifest
 from sumpool.text.fragments import Copying
@@ -169,26 +166,6 @@ def test_documents_are_matched_by_id(tmp_path: Path) -> None:
     assert scores == {name: [ours[name], theirs[name]] for name in ours}
     only = read_common({"a": tmp_path / "a", "c": results(tmp_path / "c", {"d7": 0.3, "d3": 0.2}), "b": tmp_path / "b"})
     assert [(name, len(systems)) for name, systems in only.items()] == [("d3", 3), ("d7", 3)]
-
-
-def test_one_system_is_compared_with_the_others() -> None:
-    random = np.random.default_rng(1)
-    systems = {
-        name: 0.3 + gain + random.normal(0, 0.02, (60, 4)) for name, gain in (("a", 0), ("b", 0.003), ("c", 0.05))
-    }
-    result = compare_systems("all", systems, [("b", "a"), ("b", "c")], 200)
-    assert [(item.system, item.other, item.documents) for item in result] == [("b", "a", 60), ("b", "c", 60)]
-    (alone,) = compare_systems("all", systems, [("b", "c")], 200)
-    for name, expected in alone.rouge.items():
-        assert astuple(result[1].rouge[name].difference) == pytest.approx(astuple(expected.difference))
-        assert result[1].rouge[name].permutation == expected.permutation
-    p_values = [item.rouge["rouge2"].permutation for item in result]
-    assert [item.holm["rouge2"] for item in result] == holm(p_values) != p_values
-    test = result[1].rouge["rouge1"]
-    gains = systems["b"][:, 0] - systems["c"][:, 0]
-    assert test.difference.mean == pytest.approx(gains.mean())
-    assert test.losses == (gains < 0).sum() > 50
-    assert test.wins + test.ties + test.losses == 60
 
 
 def test_incomparable_results_are_refused(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from io import StringIO
+from itertools import product
 from pathlib import Path
 from shutil import copytree
 from types import SimpleNamespace
@@ -288,23 +289,26 @@ def test_systems_are_rows_of_one_table(run: Path, tmp_path: Path) -> None:
         "A & B": texts,
         "other": [f"Hosts send {number}, datagrams." for number in range(DOCUMENTS)],
     }
+    kinds = ("rouge1", "rouge2")
     f1s = {
-        system: np.array(
-            [scorer.score(example(number).summary, text)["rouge1"].fmeasure for number, text in enumerate(summaries)]
+        (system, kind): np.array(
+            [scorer.score(example(number).summary, text)[kind].fmeasure for number, text in enumerate(summaries)]
         )
         for system, summaries in written_texts.items()
+        for kind in kinds
     }
     for row in found.rows[:3]:
-        assert row.rouge["rouge1"].mean == pytest.approx(f1s[row.system].mean())
+        assert [row.rouge[kind].mean for kind in kinds] == pytest.approx([f1s[row.system, kind].mean() for kind in kinds])
     tests = {item.other: item for item in found.differences if item.slice == "all"}
     assert {item.system for item in found.differences} == {"ours"}
-    for other in ("A & B", "other"):
-        paired = f1s["ours"] - f1s[other]
-        assert tests[other].rouge["rouge1"].difference.mean == pytest.approx(paired.mean())
+    for other, kind in product(("A & B", "other"), kinds):
+        test, paired = tests[other].rouge[kind], f1s["ours", kind] - f1s[other, kind]
+        assert test.difference.mean == pytest.approx(paired.mean())
         exact = permutation_test((paired,), np.mean, permutation_type="samples", n_resamples=np.inf)
-        assert tests[other].rouge["rouge1"].permutation == pytest.approx(exact.pvalue, abs=0.03)
-        p_values = [item.rouge["rouge1"].permutation for item in tests.values()]
-        assert tests[other].holm["rouge1"] == holm(p_values)[[*tests].index(other)]
+        assert test.permutation == pytest.approx(exact.pvalue, abs=0.03)
+        assert (test.wins, test.losses) == ((paired > 1e-9).sum(), (paired < -1e-9).sum())
+        p_values = [item.rouge[kind].permutation for item in tests.values()]
+        assert tests[other].holm[kind] == holm(p_values)[[*tests].index(other)]
     assert r"A \& B & " in (tmp_path / "a.tex").read_text()
     assert (tmp_path / "a.tex").read_text().count(r"\textbf{") >= 4
     assert {"ours", "A & B", "other"} < {

@@ -11,7 +11,7 @@ from sumpool.core.decoding.config import choose_lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard
-from sumpool.evaluation.rouge import TITLES, Rouge, Score
+from sumpool.evaluation.rouge import VALIDATED, Rouge, Score
 from sumpool.inference.generation import Generator
 from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
@@ -70,7 +70,7 @@ class ValidationRouge:
         summaries = {index: summary for _, rows in shared for index, _, summary in rows}
         scores = [score for _, rows in shared for _, score, _ in rows]
         examined = [summaries[index] for index in sorted(summaries)]
-        means = {name: 100 * fmean(document[name].f1 for document in scores) for name in TITLES}
+        means = {name: 100 * fmean(document[name].f1 for document in scores) for name in VALIDATED}
         if config.select_by == "loss" or len(scores) < 2:
             return means, examined
         error = 100 * stdev(document[config.select_by].f1 for document in scores) / math.sqrt(len(scores))
