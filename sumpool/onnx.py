@@ -24,7 +24,6 @@ from torch.export import Dim, ExportedProgram
 from torch.utils._pytree import tree_leaves
 
 from sumpool import __version__
-from sumpool.core.model.decoder import DecoderLayer
 from sumpool.core.model.kv_cache import BeamCache, newest_ancestry
 from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.core.nn.positions import sinusoid
@@ -182,13 +181,6 @@ def _with_prefix(tensors: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor
     return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
 
 
-def head_sizes(model: SummarizationModel) -> Iterator[tuple[int, int]]:
-    """Heads of the decoder's self-attention, and features of each, by layer; some may have been removed."""
-    for layer in model.decoder.layers:
-        assert isinstance(layer, DecoderLayer)
-        yield layer.attention.heads, model.config.dim // model.config.heads
-
-
 @final
 class OnnxModel:
     """The graphs of a model; `start` and `step` are those of `SummarizationModel`."""
@@ -340,15 +332,15 @@ def _quiet() -> Iterator[None]:
 
 
 def _convert(model: SummarizationModel, folder: Path) -> list[GraphTensor]:
+    config, layers = model.config, range(model.config.decoder.layers)
     # 1. Trace the encoder, with an input so long that no branch for short documents is taken.
-    length = max(1, model.config.source_length - 1)
+    length = max(1, config.source_length - 1)
     ids = torch.arange(2 * length).view(2, -1) % model.vocabulary
     documents = (ids, torch.arange(length).expand(2, -1) < torch.tensor([[length], [length // 2]]), ids // _SENTENCE)
     encoder = _trace(EncoderGraph(model), documents, (_axes(0, 1),) * 3)
     # 2. Trace the decoder, whose inputs are outputs of the encoder.
     encoded = encoder.module()(*documents)
-    history = GrowingCache.empty(head_sizes(model), 2, _BEAMS)
-    buffers = [torch.zeros(*buffer.shape[:3], _STEPS * _BEAMS, buffer.size(4)) for buffer in history.buffers]
+    buffers = [torch.zeros(2, 2, config.heads, _STEPS * _BEAMS, config.dim // config.heads) for _ in layers]
     tokens, ancestry = torch.zeros(2, _BEAMS, dtype=torch.long), torch.zeros(2, _BEAMS, _STEPS * _BEAMS)
     step = (tokens, tokens.clone(), torch.tensor(_STEPS), ancestry, buffers, encoded)
     shapes = [node.meta["val"].shape for node in encoder.graph.output_node().args[0]]
@@ -357,7 +349,6 @@ def _convert(model: SummarizationModel, folder: Path) -> list[GraphTensor]:
     axes: tuple[Any, ...] = (_axes(0, 1), _axes(0, 1), {}, _axes(0, 1, 2), [_axes(1, 3)] * len(buffers), of_encoded)
     decoder = _trace(DecoderGraph(model), step, axes)
     # 3. Convert both.
-    layers = range(len(buffers))
     inputs = ["tokens", "previous_tokens", "length", "ancestry", *(f"cache_{layer}" for layer in layers)]
     outputs = ["log_probs", "next_ancestry", *(f"next_cache_{layer}" for layer in layers)]
     return [

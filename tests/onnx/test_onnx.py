@@ -20,7 +20,6 @@ from sumpool.onnx import (
     convert,
     decoder_state,
     encoded_tensors,
-    head_sizes,
 )
 from sumpool.workflows.export_model import export_model
 from tests.conftest import write_run
@@ -69,7 +68,7 @@ def test_a_search_over_a_growing_cache_is_that_of_the_model() -> None:
     state = model.start(memory, 3)
     torch.set_default_dtype(torch.float64)
     try:
-        cache = GrowingCache.empty(head_sizes(model), 4, 3)
+        cache = GrowingCache.empty([(CONFIG.heads, CONFIG.dim // CONFIG.heads)] * 2, 4, 3)
     finally:
         torch.set_default_dtype(torch.float32)
     grown = decoder_state(encoded_tensors(state), state.previous_token, cache)
