@@ -9,12 +9,13 @@ import json
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from sumpool.documents.document import Document, ReadOptions, TextBlock
 from sumpool.documents.read import read_documents
+from sumpool.text.fragments import overlap
 from sumpool.text.language import detect_language
 
 HALVES = ("development", "test")
@@ -24,7 +25,6 @@ REFERENCE_WORDS = range(20, 401)
 """Words of a reference."""
 MAX_ROWS = 300
 """Documents of a half; further ones are left out evenly by name."""
-LEAK_WORDS = 8
 MAX_LEAK = 0.5
 """Share of the 8-grams of a reference that may occur in its document."""
 MAX_SHARED = 0.3
@@ -164,17 +164,6 @@ def words(text: str) -> list[str]:
     return _WORD.findall(text.lower())
 
 
-def leak(reference: str, document: str) -> float:
-    """Return the share of the 8-grams of a reference that occur in a document."""
-    document_grams = set(_grams(words(document)))
-    grams = list(_grams(words(reference)))
-    return sum(gram in document_grams for gram in grams) / max(len(grams), 1)
-
-
-def _grams(tokens: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    return (tuple(tokens[start : start + LEAK_WORDS]) for start in range(len(tokens) - LEAK_WORDS + 1))
-
-
 def coverage(reference: str, document: str) -> float:
     """Return the share of the words of a reference, without those of up to three letters, that a document has."""
     terms = {word for word in words(reference) if len(word) > _SHORT_WORD}
@@ -189,7 +178,7 @@ def fault(row: Row) -> str:
         return "length of the reference"
     if detect_language(row.document) not in ("", "en") or detect_language(row.summary) not in ("", "en"):
         return "language"
-    if leak(row.summary, row.document) > MAX_LEAK:
+    if overlap(words(row.document), words(row.summary)).leak > MAX_LEAK:
         return "reference in the document"
     return ""
 
@@ -222,7 +211,12 @@ def write_corpus(folder: Path, rows: Iterable[Row], *, per_package: int) -> None
         per_package: Documents of a package at most, the first by ID.
     """
     faults: Counter[str] = Counter()
-    good = [row for row in sorted(rows, key=lambda row: row.id) if not _counted(faults, fault(row))]
+    good: list[Row] = []
+    for row in sorted(rows, key=lambda row: row.id):
+        if reason := fault(row):
+            faults[reason] += 1
+        else:
+            good.append(row)
     kept: list[Row] = []
     packages: Counter[str] = Counter()
     for row in distinct(good):
@@ -237,24 +231,16 @@ def write_corpus(folder: Path, rows: Iterable[Row], *, per_package: int) -> None
         members = [members[index * len(members) // count] for index in range(count)]
         lines = "".join(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in members)
         (folder / f"{name}.jsonl").write_text(lines)
-        print(f"{folder.name} {name}: {_counts(members)}")
+        documents, summaries = (
+            sum(len(getattr(row, field).split()) for row in members) / max(len(members), 1)
+            for field in ("document", "summary")
+        )
+        packages_of_half = len({row.package for row in members})
+        print(
+            f"{folder.name} {name}: {len(members)} documents of {packages_of_half} packages, "
+            f"mean words {documents:,.0f} and {summaries:.0f}"
+        )
     print(f"left out: {', '.join(f'{name} {count}' for name, count in faults.most_common() if count) or 'none'}")
-
-
-def _counted(faults: Counter[str], reason: str) -> str:
-    if reason:
-        faults[reason] += 1
-    return reason
-
-
-def _counts(rows: Sequence[Row]) -> str:
-    def mean(text: Callable[[Row], str]) -> float:
-        return sum(len(text(row).split()) for row in rows) / max(len(rows), 1)
-
-    return (
-        f"{len(rows)} documents of {len({row.package for row in rows})} packages, "
-        f"mean words {mean(lambda row: row.document):,.0f} and {mean(lambda row: row.summary):.0f}"
-    )
 
 
 def read_corpus(file: Path) -> list[Row]:

@@ -1,10 +1,16 @@
-"""Three training steps of recipes of the papers, on tiny data in the published layouts."""
+"""Data of the papers: rows that the scripts of `recipes/papers` write, and three training steps in published layouts."""
 
+import csv
+import gzip
 import json
 import lzma
 import re
 from pathlib import Path
 
+import copying
+import genres
+import ordered
+import podcasts
 import pyarrow
 import pyarrow.parquet
 import pytest
@@ -14,10 +20,125 @@ from sumpool.recipe.load import load_any_recipe
 from sumpool.tasks.language_modeling.evaluate import load_language_model, split_of
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.workflows.train import train
-from tests.published.test_podcasts import make
 from tests.test_recipes import RECIPES
 
-pytestmark = pytest.mark.slow
+ABOUT = "Two friends talk about the history of small railways and visit the people who still run one of them."
+COLUMNS = (
+    "show_uri",
+    "show_description",
+    "episode_uri",
+    "episode_description",
+    "show_filename_prefix",
+    "episode_filename_prefix",
+)
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def description(number: int) -> str:
+    kept = f"Station {number} of line {number} has a keeper {number} who shows tower {number}."
+    return f"{kept} See www.rails.example/{number}."
+
+
+def release(folder: Path) -> Path:
+    """Write episodes in the layout of the release: those of one show, and its test."""
+    rows = [description(number) for number in range(12)]
+    rows[3] = rows[2]  # repeats another episode
+    rows[4] = ABOUT  # repeats the show
+    rows[5] = "Too short a text."  # 17 characters
+    rows[6] = "Listen to this at www.rails.example now, my friends."  # an address only
+    for suffix, texts in (("", rows), ("-summarization-testset", [rows[0], "Short."])):
+        folder.mkdir(exist_ok=True)
+        with (folder / f"metadata{suffix}.tsv").open("w", newline="") as file:
+            writer = csv.writer(file, delimiter="\t")
+            writer.writerow(COLUMNS)
+            for number, text in enumerate(texts):
+                uri = f"spotify:episode:{suffix}{number}"
+                writer.writerow(["spotify:show:7bX9", ABOUT, uri, text, "show_7bX9", f"episode{number}"])
+        place = folder / f"podcasts-transcripts{suffix}" / "7" / "B" / "show_7bX9"
+        place.mkdir(parents=True)
+        for number in range(len(texts)):
+            parts = [
+                f"Hello and welcome to tower {number}{suffix}. ",
+                "We walk along the rails. ",
+                "Thank you for listening.",
+            ]
+            speech = [{"alternatives": [{"transcript": part, "words": []}]} for part in parts]
+            results = [
+                *speech[:2],
+                {"alternatives": [{}]},
+                speech[2],
+                {"alternatives": [{"words": [{"word": "Hello"}]}]},
+            ]
+            (place / f"episode{number}.json").write_text(json.dumps({"results": results}))
+    return folder
+
+
+def make(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    source, out = release(folder / "spotify-podcasts-2020"), folder / "podcasts"
+    monkeypatch.setattr("sys.argv", ["podcasts.py", str(source), str(out), "--validation", "10"])
+    podcasts.main()
+    return out
+
+
+def test_rows_are_those_of_the_brass_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = make(tmp_path, monkeypatch)
+    training = rows_of(out / "train.jsonl")
+    assert [row["id"] for row in training] == [f"spotify:episode:{number}" for number in (0, 1, 2, 7, 8, 9)]
+    assert training[1] == {
+        "id": "spotify:episode:1",
+        "document": "Hello and welcome to tower 1. We walk along the rails. Thank you for listening.",
+        "summary": "Station 1 of line 1 has a keeper 1 who shows tower 1.",
+    }
+    assert [row["id"][-2:] for row in rows_of(out / "validation.jsonl")] == ["10", "11"]
+    assert [row["summary"] for row in rows_of(out / "test.jsonl")] == [description(0), "Short."]
+
+
+def test_summaries_are_the_content_words_in_their_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["copying.py", str(tmp_path)])
+    copying.main()
+    rows = rows_of(tmp_path / "validation.jsonl")
+    content = {word for row in rows for word in row["summary"].split()}
+    assert len(content) == 64
+    for row in rows:
+        words = row["document"].split()
+        assert len(words) == copying.WORDS
+        assert [word for word in words if word in content] == row["summary"].split()
+        assert len(row["summary"].split()) == copying.CONTENT
+
+
+def test_sentences_are_written_in_the_order_of_their_numerals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["ordered.py", str(tmp_path)])
+    ordered.main()
+    for row in rows_of(tmp_path / "test.jsonl"):
+        sentences = row["summary"].split(". ")
+        assert [sentence.split()[0] for sentence in sentences] == ["One", "Two", "Three", "Four", "Five", "Six"]
+        assert sorted(row["document"].replace(".", "").split()) == sorted(row["summary"].replace(".", "").split())
+
+
+def test_passages_are_in_the_layout_of_reviews(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, folder, text in (
+        ("man{}.1.gz", "manuals/man1", ".TH MAN 1\n.SH DESCRIPTION\nlists page {} "),
+        ("rfc{}.txt.gz", "rfcs", "A Title\n\n1.  Introduction\n\n   This memo number {} "),
+    ):
+        (tmp_path / folder).mkdir(parents=True)
+        for number in range(3):
+            page = text.format(number) + "words of a long paragraph " * 12 + "\n\nShort.\n"
+            (tmp_path / folder / name.format(number)).write_bytes(gzip.compress(page.encode()))
+    monkeypatch.setattr(genres, "ROWS", {"train": 2, "test": 1})
+    monkeypatch.setattr("sys.argv", ["genres.py", *(str(tmp_path / part) for part in ("manuals", "rfcs", "out"))])
+    genres.main()
+    texts = {path.relative_to(tmp_path / "out").parts: path.read_text() for path in tmp_path.glob("out/*/*/*.txt")}
+    assert sorted({parts[:2] for parts in texts}) == [
+        (split, side) for split in ("test", "train") for side in ("neg", "pos")
+    ]
+    assert {len(text) for text in texts.values()} == {genres.BYTES}
+    assert all(("lists page" in text) == (parts[1] == "neg") for parts, text in texts.items())
+    assert len(set(texts.values())) == 6
+
+
 STEPS = ("train.steps=3", "train.validate_every=3", "train.batch_tokens=256")
 BART = (
     "data.tokenizer=null",
@@ -41,6 +162,7 @@ def metrics_of(name: str, *settings: str) -> str:
     return (run / "metrics.jsonl").read_text()
 
 
+@pytest.mark.slow
 def test_podcasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each recipe goes on where the one before it ended."""
     make(tmp_path, monkeypatch)
@@ -50,6 +172,7 @@ def test_podcasts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert '"selection"' in metrics_of("bart/podcast-integrated", *BART)
 
 
+@pytest.mark.slow
 def test_arxiv_keeps_the_best_sentences(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Articles of 40 sentences in the files of Cohan et al.; the one of the abstract is in the middle."""
     monkeypatch.chdir(tmp_path)
@@ -71,6 +194,7 @@ def test_arxiv_keeps_the_best_sentences(tmp_path: Path, monkeypatch: pytest.Monk
         assert "we measure the mass" in tokenizer.decode(shard[number].ids.tolist())
 
 
+@pytest.mark.slow
 def test_cnn_dailymail_with_the_sparsity_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("cnn_dailymail").mkdir()
@@ -90,6 +214,7 @@ def test_cnn_dailymail_with_the_sparsity_loss(tmp_path: Path, monkeypatch: pytes
 LANGUAGE_MODEL = ("model.dim=16", "model.heads=2", "model.feed_forward=32", "model.layers=[1,1,1]", "model.length=64")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "article"),
     [
@@ -116,6 +241,7 @@ def test_wiki40b(code: str, article: str, tmp_path: Path, monkeypatch: pytest.Mo
     assert not re.search(r"\d", text)
 
 
+@pytest.mark.slow
 def test_cc100(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("cc100").mkdir()
