@@ -159,7 +159,7 @@ class ModelSummaries:
         # Imported here, as extractive summaries need no check of a text.
         from sumpool.inference.summary_choice import UNFOUNDED, SummaryChooser
 
-        text, extraction, cause = SummaryChooser(self._config, self._loaded.splitter).choose(generated, reading)
+        text, extraction, cause = SummaryChooser(self._config, self._loaded.splitter, reading).choose(generated)
         if cause:
             extraction = with_cause(self._extract(reading, generated.samples or (text,)), cause)
         return "" if cause == UNFOUNDED else text, generated.score, extraction

@@ -8,19 +8,18 @@ without the sample that it was made from.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import final
 
 import numpy as np
 
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget
-from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.rouge import Agreement, RougeTokenizer
 from sumpool.inference.extraction import NO_EXTRACTION, Extraction, Reading
 from sumpool.inference.fact_check import FactCheck, FactChecker
 from sumpool.inference.generation import Generated
-from sumpool.text.language import ENGLISH, UNSPACED, word_count
+from sumpool.text.language import UNSPACED, word_count
 from sumpool.text.prose import PROSE_KINDS, is_whole_text, repair_text
 from sumpool.text.sentences import SentenceSplitter
 
@@ -35,104 +34,97 @@ COPIED = "the model copied whole sentences"
 
 
 @final
+@dataclass(frozen=True)
 class SummaryChooser:
-    """Chooses among the best hypothesis and the sampled summaries of a document."""
+    """Chooses among the best hypothesis and the sampled summaries of a document.
 
-    def __init__(self, config: DecodingConfig, splitter: SentenceSplitter) -> None:
-        """Prepare by the settings."""
-        self._config = config
-        self._splitter = splitter
-        self._tokenize = lru_cache(_CACHED_TEXTS)(RougeTokenizer(stemmer=True).tokenize)
+    Attributes:
+        config: The settings.
+        splitter: Sentence splitter of the language of the model.
+        reading: The document.
+    """
 
-    def choose(self, generated: Generated, reading: Reading) -> tuple[str, Extraction, str]:
+    config: DecodingConfig
+    splitter: SentenceSplitter
+    reading: Reading
+
+    def choose(self, generated: Generated) -> tuple[str, Extraction, str]:
         """Choose the text of a summary, and say whether it can serve.
-
-        Args:
-            generated: Best hypothesis and samples.
-            reading: The document.
 
         Returns:
             The text, repaired as `summarize.repair` says; the sentences of the document that it consists of, if a text
             was chosen; why sentences must replace it, or nothing.
         """
-        text, extraction, target = generated.text, NO_EXTRACTION, reading.target
-        sentences = reading.sentences
+        text, extraction, reading = generated.text, NO_EXTRACTION, self.reading
         if text and reading.language not in UNSPACED:
-            if self._config.repair:
+            if self.config.repair:
                 source = " ".join(reading.document.text.split())
-                text = " ".join(repair_text(self._splitter.split(text), reading.language, source))
-            if text and (self._config.mbr or self._config.factuality != "any"):
-                best = replace(generated, text=text)
-                chosen = self.choose_text(best, sentences, target, reading.language)
+                text = " ".join(repair_text(self.splitter.split(text), reading.language, source))
+            if text and (self.config.mbr or self.config.factuality != "any"):
+                chosen = self.choose_text([text, *generated.samples])
                 if not chosen:
                     return text, extraction, UNFOUNDED
-                text, numbers = chosen, {sentence.text: index for index, sentence in reversed([*enumerate(sentences)])}
-                copied = {numbers.get(" ".join(part.split()), -1) for part in self._splitter.split(text)}
+                text, sentences = chosen, reading.sentences
+                numbers = {sentence.text: index for index, sentence in reversed([*enumerate(sentences)])}
+                copied = {numbers.get(" ".join(part.split()), -1) for part in self.splitter.split(text)}
                 if copied and -1 not in copied:
                     indices = tuple(sorted(copied))
                     extraction = Extraction(tuple(sentences[index].text for index in indices), indices, COPIED)
-        cause = length_fault(target, reading.document.text, text, self._splitter) if target and text else ""
+        target = reading.target
+        cause = length_fault(target, reading.document.text, text, self.splitter) if target and text else ""
         return text, extraction, cause
 
-    def choose_text(
-        self,
-        generated: Generated,
-        sentences: Sequence[SourceSentence],
-        target: LengthTarget | None = None,
-        language: str = ENGLISH,
-    ) -> str:
+    def choose_text(self, texts: Sequence[str]) -> str:
         """Choose the candidate with the highest agreement among those that are allowed.
 
         Args:
-            generated: Best hypothesis and samples.
-            sentences: Sentences of the document.
-            target: Length of the summary; candidates of this length are preferred.
-            language: Language of the document.
+            texts: Best hypothesis and samples; the latter are candidates with `summarize.mbr` only.
 
         Returns:
-            The text; empty if no sentence of any candidate is allowed.
+            The text, one of the target's length if there is any; empty if no sentence of any candidate is allowed.
         """
-        candidates = [generated.text, *(generated.samples if self._config.mbr else ())]
-        texts = self._repaired(candidates, sentences, language)
-        indices = [index for index, text in enumerate(texts) if text]
+        samples = texts[1:] or texts
+        candidates = self._repaired(texts if self.config.mbr else texts[:1])
+        indices = [index for index, text in enumerate(candidates) if text]
         if not indices:
             return ""
-        if target:
-            lengths = {index: _length(texts[index], target, self._splitter) for index in indices}
+        if target := self.reading.target:
+            lengths = {index: _length(candidates[index], target, self.splitter) for index in indices}
             met = [index for index, length in lengths.items() if target.minimum <= length <= target.maximum]
             indices = met or indices
         # Agreement with the samples, (texts, samples), of which text i > 0 is compared with others than sample i - 1.
-        samples, known = generated.samples or (generated.text,), [texts[index] for index in indices]
-        scores = np.stack([Agreement(sample, self._tokenize).scores(known) for sample in samples], axis=1)
+        tokenize = lru_cache(_CACHED_TEXTS)(RougeTokenizer(stemmer=True).tokenize)
+        known = [candidates[index] for index in indices]
+        scores = np.stack([Agreement(sample, tokenize).scores(known) for sample in samples], axis=1)
         weights = np.ones(scores.shape)
         for row, index in enumerate(indices):
             weights[row, index - 1 : index] = 0  # none for the best hypothesis, index 0
         totals, agreements = weights.sum(axis=1), np.zeros(len(indices))
         np.divide((scores * weights).sum(axis=1), totals, out=agreements, where=totals > 0)
-        return texts[indices[int(agreements.argmax())]]  # the first of equals
+        return known[int(agreements.argmax())]  # the first of equals
 
-    def _repaired(self, texts: Sequence[str], sentences: Sequence[SourceSentence], language: str) -> list[str]:
+    def _repaired(self, texts: Sequence[str]) -> list[str]:
         """Replace or drop the sentences of each text that are not allowed or not well-formed."""
-        sources = [sentence.text for sentence in sentences]
-        check = lru_cache(_CACHED_TEXTS)(FactChecker(sources).check) if self._config.factuality != "any" else None
+        sources, language = [sentence.text for sentence in self.reading.sentences], self.reading.language
+        check = lru_cache(_CACHED_TEXTS)(FactChecker(sources).check) if self.config.factuality != "any" else None
         repaired = []
         for text in texts:
-            parts = [" ".join(part.split()) for part in self._splitter.split(text)]
+            parts = [" ".join(part.split()) for part in self.splitter.split(text)]
             if check:
-                parts = [self._allowed(part, check(part), sentences) for part in parts]
+                parts = [self._allowed(part, check(part)) for part in parts]
             parts = repair_text(list(dict.fromkeys(filter(None, parts))), language)
             is_fragment = check and not is_whole_text(parts, language)
             repaired.append("" if is_fragment else " ".join(parts))
         return repaired
 
-    def _allowed(self, sentence: str, checked: FactCheck, sentences: Sequence[SourceSentence]) -> str:
+    def _allowed(self, sentence: str, checked: FactCheck) -> str:
         """Return a sentence, or the source that it copies most of, or nothing if that is little or no prose."""
-        is_allowed = self._config.factuality == "facts" or not checked.spliced
+        is_allowed = self.config.factuality == "facts" or not checked.spliced
         if is_allowed and checked.sources and not checked.unfounded and len(sentence.split()) >= _MIN_WORDS:
             return sentence
         if not checked.sources or checked.copied < _MIN_REPLACED:
             return ""
-        source = sentences[checked.sources[0]]
+        source = self.reading.sentences[checked.sources[0]]
         return source.text if source.kind in PROSE_KINDS else ""
 
 

@@ -1,12 +1,13 @@
 from collections.abc import Sequence
+from unittest.mock import Mock
 
 import pytest
 
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import source_sentences
+from sumpool.inference.extraction import Reading
 from sumpool.inference.fact_check import FactCheck, FactChecker
-from sumpool.inference.generation import Generated
 from sumpool.inference.summary_choice import SummaryChooser
 from sumpool.text.sentences import SentenceSplitter
 
@@ -24,11 +25,10 @@ SOURCE = "A gateway does not forward packets that are longer than 576 octets."
 
 def choose(text: str, samples: Sequence[str] = (), target: LengthTarget | None = None, **settings: object) -> str:
     config = DecodingConfig.model_validate({"mbr": True, **settings})
-    splitter = SentenceSplitter()
-    generated = Generated(text, -1.0, tuple(samples))
-    return SummaryChooser(config, splitter).choose_text(
-        generated, source_sentences(Document("text", TEXT), splitter), target
-    )
+    document, splitter = Document("text", TEXT), SentenceSplitter()
+    sentences = source_sentences(document, splitter)
+    reading = Reading(document, Mock(), language="en", sentences=sentences, target=target)
+    return SummaryChooser(config, splitter, reading).choose_text([text, *samples])
 
 
 def test_the_text_that_agrees_most_with_the_others_is_chosen() -> None:
