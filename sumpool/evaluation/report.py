@@ -17,7 +17,6 @@ from importlib.resources import files
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
-from types import MappingProxyType
 from typing import final
 
 import numpy as np
@@ -423,8 +422,8 @@ def to_html(
     best: Sequence[Extreme],
     worst: Sequence[Extreme],
     config: EvaluationConfig,
-    identity: Mapping[str, str] = MappingProxyType({}),
-    systems: Sequence[str] = (),
+    identity: Mapping[str, str],
+    systems: Sequence[str],
 ) -> str:
     """Render a report.
 
@@ -434,10 +433,9 @@ def to_html(
         worst: Documents with the worst summaries, the worst first.
         config: Settings of the evaluation.
         identity: Origin of the summaries, such as the SHA-256 of the model and the settings of its search.
-        systems: Names of the evaluated systems for the title; by default the first one alone.
+        systems: Names of the evaluated systems for the title.
     """
-    system = report.rows[0].system if report.rows else "no documents"
-    title = f"Evaluation of {', '.join(systems) or system}"
+    title = f"Evaluation of {', '.join(systems)}"
     tables = "\n".join(
         _table(caption or "Scores", columns, rows, names) for columns, rows, caption, names in report.tables() if rows
     )

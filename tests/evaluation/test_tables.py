@@ -217,7 +217,7 @@ def page(text: str, system: str = "tiny") -> str:
     reference = ReferenceDocument(text, f"{text} hosts send", text * 3000)
     config = EvaluationConfig(tokenizer="unicode")
     return to_html(
-        report, [(scored, reference)], [(scored, replace(reference, document=None))], config, {"model": text}
+        report, [(scored, reference)], [(scored, replace(reference, document=None))], config, {"model": text}, [system]
     )
 
 
@@ -260,7 +260,7 @@ def test_the_page_holds_tables_documents_and_settings() -> None:
 
 def test_empty_summaries_are_named() -> None:
     extreme = (scored_as("a", "", 0.0), ReferenceDocument("a", "hosts", None))
-    assert "<em>empty</em>" in to_html(EvaluationReport((), "", 1, ()), [extreme], [], EvaluationConfig())
+    assert "<em>empty</em>" in to_html(EvaluationReport((), "", 1, ()), [extreme], [], EvaluationConfig(), {}, ["a"])
 
 
 REFERENCE = "Hosts send datagrams to a gateway and routers drop packets"
