@@ -296,9 +296,7 @@ def test_the_lead_of_an_article_is_the_reference(tmp_path: Path) -> None:
     assert nests == "# Nests\n\nUnder bridges."
 
 
-def test_the_first_paragraph_of_a_manual_page_is_the_reference(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_first_paragraph_of_a_manual_page_is_the_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manuals, "MIN_BYTES", 1)
     description = (
         "The frobnicate command reads measurements of the reservoirs from its files and writes a table of yearly means "
@@ -321,9 +319,7 @@ OVERVIEW = (
     "The pipeline reads the measurements of all reservoirs, removes the years in which a gauge was broken, and writes "
     "a table of yearly means, which the other programs of the suite compare with the forecasts of the models."
 )
-REST = (
-    "A gauge of the reservoirs writes measurements, and programs of the suite compare yearly means with forecasts. "
-)
+REST = "A gauge of the reservoirs writes measurements, and programs of the suite compare yearly means with forecasts. "
 LISTED = TextBlock("one", "list_item", 1)
 GUIDE = TextBlock("Guide", "heading", 1)
 

@@ -1,4 +1,4 @@
-"""Data of the papers: rows that the scripts of `recipes/papers` write, and three training steps in published layouts."""
+"""Data of the papers: rows that scripts of `recipes/papers` write, and training steps in the published layouts."""
 
 import csv
 import gzip

@@ -2,7 +2,6 @@ import csv
 import io
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -25,6 +24,7 @@ from sumpool.evaluation.scores import append_scores, finish_results, open_scores
 from sumpool.evaluation.statistics import Estimate, PairedTest
 from sumpool.text.cleaning import Bold, escape_latex
 from tests.browser.hostile import PAYLOADS
+from tests.inference.test_rendering import Page
 
 F1 = Estimate(0.4125, 0.4, 0.42)
 TEST = PairedTest(Estimate(0.05, -0.01, 0.06), bootstrap=0.25, permutation=0.125, wins=1200, ties=3, losses=40)
@@ -158,7 +158,6 @@ def test_latex_escapes_every_special_character() -> None:
     assert all(line.startswith("%") for line in hostile.splitlines() if "input{" in line)
 
 
-VOID = {"meta"}
 ALLOWED = {
     *("html", "head", "meta", "title", "style", "body", "main", "footer", "h1", "h2", "h3", "h4", "p", "em", "bdi"),
     *("div", "table", "caption", "thead", "tbody", "tr", "th", "td", "dl", "dt", "dd"),
@@ -167,33 +166,6 @@ ALLOWED = {
 ATTRIBUTES = {
     *("lang", "charset", "http-equiv", "content", "name", "class", "role", "tabindex", "aria-label", "scope", "dir"),
 }
-
-
-class Page(HTMLParser):
-    """Tags, attributes and texts of a page; every element must be closed."""
-
-    def __init__(self, markup: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: set[str] = set()
-        self.attributes: set[str] = set()
-        self.texts: list[str] = []
-        self.feed(markup)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.add(tag)
-        self.attributes |= {name for name, _ in attrs}
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.texts.append(data)
 
 
 def scored_as(name: str, summary: str, f1: float) -> ScoredDocument:
@@ -226,19 +198,19 @@ def test_hostile_texts_are_texts() -> None:
         markup = page(text, system=text)
         markup.encode()
         parsed = Page(markup)
-        assert parsed.tags <= ALLOWED
-        assert parsed.attributes <= ATTRIBUTES
+        assert {tag for tag, _ in parsed.elements} <= ALLOWED
+        assert {name for _, attributes in parsed.elements for name in attributes} <= ATTRIBUTES
         unsafe = "[\x00-\x08\x0b-\x1f\u061c\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe]"
         assert not re.search(unsafe, markup)
         safe = re.sub(unsafe, "\ufffd", text)
-        assert f"note {safe}" in parsed.texts
-        assert parsed.texts.count(safe) >= 4  # id of two documents, name of a slice, origin
-        assert f"Evaluation of {safe}" in parsed.texts
+        assert f"note {safe}" in parsed.parts
+        assert parsed.parts.count(safe) >= 4  # id of two documents, name of a slice, origin
+        assert f"Evaluation of {safe}" in parsed.parts
 
 
 def test_the_page_holds_tables_documents_and_settings() -> None:
     parsed = Page(page("rfc7"))
-    texts = " ".join(parsed.texts)
+    texts = " ".join(parsed.parts)
     for part in (
         "33.3 [25.0, 50.0]",
         "12/3/4",
@@ -250,8 +222,8 @@ def test_the_page_holds_tables_documents_and_settings() -> None:
         "none",
     ):
         assert part in texts
-    assert parsed.texts.count("Beginning of the document") == 1  # the other document is unknown
-    assert sum("rfc7" * 300 in text for text in parsed.texts) == 1
+    assert parsed.parts.count("Beginning of the document") == 1  # the other document is unknown
+    assert sum("rfc7" * 300 in text for text in parsed.parts) == 1
     assert "rfc7" * 400 not in texts
     assert '<th scope="col" class="name">system</th>' in page("rfc7")
     pair = "<h4>Summary</h4><p[^>]*>hosts send rfc7</p>.*<h4>Reference</h4><p[^>]*>rfc7 hosts send</p>"

@@ -29,14 +29,14 @@ TEXTS = (
 
 
 class Page(HTMLParser):
-    """Elements of a page by id, and the text within each; every element must be closed."""
+    """Elements of a page, and the texts between tags and within elements by id; every element must be closed."""
 
     def __init__(self, markup: str) -> None:
         super().__init__()
         self.open: list[tuple[str, dict[str, str | None]]] = []
         self.elements: list[tuple[str, dict[str, str | None]]] = []
         self.texts: dict[str, str] = {}
-        self.text = ""
+        self.parts: list[str] = []
         self.feed(markup)
         self.close()
         assert not self.open
@@ -52,11 +52,16 @@ class Page(HTMLParser):
             assert self.open.pop()[0] == tag
 
     def handle_data(self, data: str) -> None:
-        self.text += data
+        self.parts.append(data)
         for _, attributes in self.open:
             name = attributes.get("id")
             if name:
                 self.texts[name] = self.texts.get(name, "") + data
+
+    @property
+    def text(self) -> str:
+        """All text of the page."""
+        return "".join(self.parts)
 
     def having(self, name: str) -> list[str]:
         """Values of an attribute."""

@@ -298,7 +298,9 @@ def test_systems_are_rows_of_one_table(run: Path, tmp_path: Path) -> None:
         for kind in kinds
     }
     for row in found.rows[:3]:
-        assert [row.rouge[kind].mean for kind in kinds] == pytest.approx([f1s[row.system, kind].mean() for kind in kinds])
+        assert [row.rouge[kind].mean for kind in kinds] == pytest.approx(
+            [f1s[row.system, kind].mean() for kind in kinds]
+        )
     tests = {item.other: item for item in found.differences if item.slice == "all"}
     assert {item.system for item in found.differences} == {"ours"}
     for other, kind in product(("A & B", "other"), kinds):
