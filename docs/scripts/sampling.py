@@ -44,9 +44,9 @@ def main() -> None:
     for reading, item in readings(pipeline, arguments.rfcs, arguments.documents):
         SAMPLES.clear()
         (generated,) = model._generator.generate([item])
-        chosen = model.choose(reading, generated)[2].indices
+        chosen = model.choose(reading, generated)[2].selected
         for count in (4, 8, 12):
-            same[count].append(model._extract(reading, generated.samples[:count]).indices == chosen)
+            same[count].append(model._extract(reading, generated.samples[:count]).selected == chosen)
         for context in (2, 3):
             for proposed in (1, 2, 4):
                 steps = sum(count_steps(tokens, item.ids.tolist(), context, proposed) for tokens in SAMPLES)

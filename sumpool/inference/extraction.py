@@ -32,13 +32,12 @@ class Extraction:
     """Sentences selected from a document; none if the text is generated.
 
     Attributes:
-        sentences: The sentences in the order of the document, with single spaces.
-        indices: Index of each among the sentences of the document, see `source_sentences`.
+        selected: Index among the sentences of the document, see `source_sentences`, and text with single spaces of
+            each, in the order of the document.
         cause: Why sentences replace generated text, and how far they miss a target length; empty otherwise.
     """
 
-    sentences: tuple[str, ...] = ()
-    indices: tuple[int, ...] = ()
+    selected: tuple[tuple[int, str], ...] = ()
     cause: str = ""
 
 
@@ -148,9 +147,10 @@ def extract(
     has_choice = candidates.similarity is not None or (target and candidates.document.parts)  # documents may repeat
     if not has_choice and (whole := whole_text(candidates.sentences, target, longest)):
         return whole
-    selected = selector.select(candidates, words=words, samples=samples, target=target)
-    extraction = _extraction_of(selected, candidates.sentences)
-    fault = selection_fault(target, extraction.sentences) if target and selected else ""
+    selected = _with_ends(
+        selector.select(candidates, words=words, samples=samples, target=target), candidates.sentences
+    )
+    fault = selection_fault(target, [text for _, text in selected]) if target and selected else ""
     shown = {candidates.sentences[index].document for index, _ in selected}
     lacking = ", ".join(part.id for part in candidates.document.parts if part.id not in shown)
     has_focus = candidates.similarity is None or candidates.similarity.any()
@@ -159,7 +159,7 @@ def extract(
         lacking and f"no sentence of {lacking}",
         fault,
     )
-    return replace(extraction, cause="; ".join(filter(None, causes)))
+    return Extraction(selected, "; ".join(filter(None, causes)))
 
 
 def whole_text(
@@ -171,7 +171,7 @@ def whole_text(
     if not prose or length > (target.maximum if target else words):
         return None
     cause = selection_fault(target, [text for _, text in prose]) if target else "the text is not longer than a summary"
-    return replace(_extraction_of(prose, sentences), cause=cause)
+    return Extraction(_with_ends(prose, sentences), cause)
 
 
 def with_cause(extraction: Extraction, cause: str) -> Extraction:
@@ -187,19 +187,18 @@ def selection_fault(target: LengthTarget, selected: Sequence[str]) -> str:
     return f"asked for {target}, whole sentences of prose give {total:,}"
 
 
-def _extraction_of(selected: Sequence[tuple[int, str]], sentences: Sequence[SourceSentence]) -> Extraction:
-    """Return an extraction of sentences, each with its index.
+def _with_ends(selected: Sequence[tuple[int, str]], sentences: Sequence[SourceSentence]) -> tuple[tuple[int, str], ...]:
+    """End sentences without punctuation, which would run on into what a summary has behind them.
 
-    A sentence without punctuation would run on into what a summary has behind it. It has a full stop at the end of a
-    paragraph, as in many mails, and an ellipsis behind a clause of a transcript.
+    They get a full stop at the end of a paragraph, as in many mails, and an ellipsis behind a clause of a transcript.
     """
-    indices, texts = [index for index, _ in selected], []
-    for (index, text), following in zip_longest(selected, indices[1:]):
+    ended = []
+    for (index, text), following in zip_longest(selected, [index for index, _ in selected[1:]]):
         is_open = text[-1:].isalnum() and sentences[index].kind == "paragraph"
         goes_on = index + 1 < len(sentences) and sentences[index + 1].block == sentences[index].block
         if is_open and goes_on and following != index + 1:
             text += "\u2026"
         elif is_open and not goes_on and following is not None:
             text += "."
-        texts.append(text)
-    return Extraction(tuple(texts), tuple(indices))
+        ended.append((index, text))
+    return tuple(ended)

@@ -185,24 +185,20 @@ class Pipeline:
         if generated:
             text, score, extraction = self._model.choose(reading, generated)
             score = score if text else None
-            reason = "" if text or extraction.sentences else "the model must generate a word, but it generated none"
+            reason = "" if text or extraction.selected else "the model must generate a word, but it generated none"
         elif not reason:
             extraction = extract(reading.candidates(), self.selector, reading.target)
             if not self.config.fast:
                 extraction = with_cause(extraction, reading.mismatch)
-        sentences: Iterable[SummarySentence]
-        between = separator(reading.language)
-        if extraction.sentences and reading.document.parts:  # a paragraph for each document, with its name
-            pairs = zip(extraction.sentences, extraction.indices, strict=True)
-            groups = groupby(pairs, key=lambda pair: reading.sentences[pair[1]].document)
-            text = "\n\n".join(f"{between.join(shown for shown, _ in group)} [{name}]" for name, group in groups)
-        elif extraction.sentences:
-            text = between.join(extraction.sentences)
-        if extraction.sentences:
-            spans = ((reading.sentences[index].start, reading.sentences[index].end) for index in extraction.indices)
-            sentences = map(SummarySentence, extraction.sentences, spans, extraction.indices)
+        source, selected = reading.sentences, extraction.selected
+        sentences = [SummarySentence(shown, (source[at].start, source[at].end), at) for at, shown in selected]
+        if selected:  # of several documents a paragraph for each, with its name
+            between, paragraphs = separator(reading.language), []
+            for name, group in groupby(selected, key=lambda pair: source[pair[0]].document):
+                paragraphs.append(between.join(shown for _, shown in group) + (f" [{name}]" if name else ""))
+            text = "\n\n".join(paragraphs)
         else:
-            sentences = (SummarySentence(" ".join(part.split())) for part in self.splitter.split(text))
+            sentences = [SummarySentence(" ".join(part.split())) for part in self.splitter.split(text)]
         return Summary(
             id=reading.document.id,
             text=text,
@@ -211,13 +207,13 @@ class Pipeline:
             tokens_total=reading.input.tokens_total if reading.input else 0,
             seconds=reading.seconds + seconds + time.perf_counter() - start,
             reason=reason,
-            mode="extractive" if extraction.sentences else "abstractive",
+            mode="extractive" if selected else "abstractive",
             title=reading.document.title,
             language=reading.language,
             notes=reading.notes,
             cause=extraction.cause,
             sentences=tuple(sentences),
-            source=reading.sentences,
+            source=source,
         )
 
     @cached_property

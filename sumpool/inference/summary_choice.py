@@ -68,8 +68,7 @@ class SummaryChooser:
                 numbers = {sentence.text: index for index, sentence in reversed([*enumerate(sentences)])}
                 copied = {numbers.get(" ".join(part.split()), -1) for part in self.splitter.split(text)}
                 if copied and -1 not in copied:
-                    indices = tuple(sorted(copied))
-                    extraction = Extraction(tuple(sentences[index].text for index in indices), indices, COPIED)
+                    extraction = Extraction(tuple((index, sentences[index].text) for index in sorted(copied)), COPIED)
         target = reading.target
         cause = length_fault(target, reading.document.text, text, self.splitter) if target and text else ""
         return text, extraction, cause

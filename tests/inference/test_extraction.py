@@ -42,10 +42,10 @@ def test_faults_of_selections() -> None:
 def test_a_text_shorter_than_its_summary_is_whole() -> None:
     document = Document("a", "Hosts send packets to gateways. Gateways drop packets that are too long.")
     extraction = extraction_of(document)
-    assert extraction.indices == (0, 1)
+    assert [index for index, _ in extraction.selected] == [0, 1]
     assert extraction.cause == "the text is not longer than a summary"
     short = extraction_of(document, LengthTarget(1, True, 9))
-    assert len(short.sentences) == 1
+    assert len(short.selected) == 1
     assert short.cause == ""
 
 
@@ -55,7 +55,7 @@ def test_the_usual_length_follows_the_document() -> None:
         document = Document("a", story(1, size))
         extraction = extraction_of(document)
         assert not extraction.cause
-        lengths.append(len(" ".join(extraction.sentences).split()))
+        lengths.append(len(" ".join(text for _, text in extraction.selected).split()))
     assert lengths[0] < lengths[1]
 
 
@@ -146,7 +146,7 @@ def test_lines_without_punctuation_are_closed_where_others_follow() -> None:
     lines = ("I send you the bills of the goods", "The host removed them", "Jo Doe")
     mail = Document.from_parsed("a.eml", ParsedDocument(tuple(TextBlock(line) for line in lines)))
     extraction = extraction_of(mail)
-    assert extraction.sentences == (f"{lines[0]}.", f"{lines[1]}.", "Jo Doe")
+    assert [text for _, text in extraction.selected] == [f"{lines[0]}.", f"{lines[1]}.", "Jo Doe"]
 
 
 def test_clauses_of_a_transcript_are_marked_where_others_are_left_out() -> None:
@@ -165,13 +165,11 @@ def test_clauses_of_a_transcript_are_marked_where_others_are_left_out() -> None:
     )
     transcript = Document.from_parsed("talk.srt", ParsedDocument(blocks))
     sentences = source_sentences(transcript, SentenceSplitter())
-    extraction = extraction_of(transcript, LengthTarget(60, False, 60))
-    marks = [
-        shown.removeprefix(sentences[index].text.removesuffix("."))
-        for shown, index in zip(extraction.sentences, extraction.indices, strict=True)
-    ]
+    selected = extraction_of(transcript, LengthTarget(60, False, 60)).selected
+    marks = [shown.removeprefix(sentences[index].text.removesuffix(".")) for index, shown in selected]
     assert "\u2026" in marks
-    for mark, index, following in zip(marks, extraction.indices, (*extraction.indices[1:], None), strict=True):
+    indices = [index for index, _ in selected]
+    for mark, index, following in zip(marks, indices, (*indices[1:], None), strict=True):
         goes_on = index + 1 < len(sentences) and sentences[index + 1].block == sentences[index].block
         ends = "" if following is None and sentences[index].text[-1] != "." else "."
         assert mark == ("" if goes_on and following == index + 1 else "\u2026" if goes_on else ends)
