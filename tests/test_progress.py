@@ -32,17 +32,6 @@ def run_program(*lines: str) -> tuple[int, str]:
     return ended.returncode, ended.stderr
 
 
-@pytest.mark.parametrize("grace", [None, 60])
-def test_second_signal_exits_at_once(grace: float | None) -> None:
-    code, told = run_program(
-        f"with interruptible({grace}):",
-        "    os.kill(os.getpid(), signal.SIGTERM)",
-        "    os.kill(os.getpid(), signal.SIGTERM)",
-        FOREVER,
-    )
-    assert (code, told) == (-signal.SIGTERM, "")
-
-
 @pytest.mark.parametrize(
     ("grace", "first", "second"), [(None, "SIGTERM", "SIGINT"), (60, "SIGINT", "SIGINT"), (60, "SIGTERM", "SIGTERM")]
 )

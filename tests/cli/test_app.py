@@ -157,7 +157,6 @@ def run_limited(mebibytes: int, *words: str) -> tuple[int, str, list[str]]:
     return ended.returncode, ended.stdout, ended.stderr.splitlines()
 
 
-@pytest.mark.slow
 def test_a_limit_below_that_of_the_libraries_is_one_line() -> None:
     for command in ("summarize", "prepare", "train", "evaluate", "bench", "export", "import"):
         code, shown, told = run_limited(500, command, "x", "y")
@@ -167,7 +166,6 @@ def test_a_limit_below_that_of_the_libraries_is_one_line() -> None:
         )
 
 
-@pytest.mark.slow
 def test_what_needs_no_libraries_needs_no_memory(tmp_path: Path) -> None:
     document = tmp_path / "a.txt"
     document.write_text("Hosts send packets to gateways.")

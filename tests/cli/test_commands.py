@@ -183,8 +183,14 @@ def test_evaluate_scores_summaries_of_a_file() -> None:
     assert report["documents"] == 60
     assert "words:Unicode" in report["signature"]
     files = ("--html", "scores.html", "--csv", "scores.csv", "--latex", "scores.tex")
-    assert run(*words, *files).exit_code == 0
+    Path("short.txt").write_text("A router.\n" * 60)
+    quick = ("--set", "evaluate.baselines=[lead]")
+    result = run("evaluate", "rows.jsonl", "short.txt", *words[2:4], *files, "--as", "Ours", "--as", "GPT_me", *quick)
+    assert result.exit_code == 0, result.output
+    assert "Ours minus other systems, on each document" in result.stdout
     assert Path("scores.html").read_text().startswith("<!doctype html>")
+    assert r"GPT\_me & " in Path("scores.tex").read_text()
+    assert "all,GPT_me,60," in Path("scores.csv").read_text()
     refused = run(*words, "--out", "runs")
     assert isinstance(refused.exception, RecipeError)
 

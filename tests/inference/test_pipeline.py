@@ -71,11 +71,8 @@ def test_a_loaded_model_gives_the_same_summaries(run: Path) -> None:
 def test_lengths_are_those_of_the_settings() -> None:
     for length, expected in (
         ("auto", None),
-        ("medium", None),
-        ("30w", LengthTarget(30, False, 0)),
         ("4s", LengthTarget(4, True, 0)),
         ("10%", LengthTarget(100, False, 0)),
-        ("short", LengthTarget(30, False, 0)),
         ("long", LengthTarget(120, False, 0)),
     ):
         pipeline = open_fast(SHIPPED, f"summarize.length={length}")
