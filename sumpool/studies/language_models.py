@@ -350,7 +350,7 @@ def difference_rows(runs: Sequence[Row]) -> list[Row]:
                 "low": difference.low,
                 "high": difference.high,
                 "p_seeds": by_seed,
-                "p_windows": by_window.bpc.permutation,
+                "p_windows": by_window.t_test,
                 "p_bootstrap": by_window.bpc.bootstrap,
             }
             rows.append(Row(values))
@@ -415,5 +415,5 @@ def difference_table(rows: Sequence[Row]) -> Table:
         )
         for row in rows
     ]
-    headings = ("text", "rows", "BPC", "95 % interval", "t-test, seeds", "randomised, windows", "bootstrap, windows")
+    headings = ("text", "rows", "BPC", "95 % interval", "t-test, seeds", "t-test, windows", "bootstrap, windows")
     return text_table("differences in bits per character", headings, lines)

@@ -22,7 +22,7 @@ from sumpool.evaluation.statistics import Estimate, Floats, PairedTest, compare,
 _LONGEST_BAR: Final = 16
 """Lengths of segments with a count of their own in the table; longer ones share one."""
 
-DIFFERENCE_COLUMNS = ("models", "BPC", "95 % interval", "bootstrap", "randomised", "Holm", "fewer", "more")
+DIFFERENCE_COLUMNS = ("models", "BPC", "95 % interval", "t-test", "bootstrap", "randomised", "Holm", "fewer", "more")
 """Titles of the columns of `LanguageModelDifference.row`."""
 
 
@@ -209,6 +209,7 @@ class LanguageModelDifference:
         other: Name of the model that it is compared with.
         windows: Number of windows.
         bpc: Difference with its 95 % interval, tests, and the windows on which the model needs more bits (wins).
+        t_test: p-value of the paired t-test over the windows.
         holm: p-value of the permutation test, corrected for the number of compared pairs.
     """
 
@@ -216,12 +217,13 @@ class LanguageModelDifference:
     other: str
     windows: int
     bpc: PairedTest
+    t_test: float | None
     holm: float
 
     def row(self) -> list[str]:
         """Return the row of a table: models, difference, interval, p-values, windows with fewer and more bits."""
         difference = self.bpc.difference
-        tests = (self.bpc.bootstrap, self.bpc.permutation, self.holm)
+        tests = (self.t_test, self.bpc.bootstrap, self.bpc.permutation, self.holm)
         return [
             f"{self.system} - {self.other}",
             f"{difference.mean:+.4f}",
@@ -266,7 +268,9 @@ def compare_language_models(
             )
     tests = [compare(values[system][:, None], values[other][:, None], resamples)[0] for system, other in pairs]
     return tuple(
-        LanguageModelDifference(system, other, len(values[system]), test, corrected)
+        LanguageModelDifference(
+            system, other, len(spans[system]), test, paired_t_test(values[system] - values[other]), corrected
+        )
         for (system, other), test, corrected in zip(
             pairs, tests, holm([test.permutation for test in tests]), strict=True
         )
@@ -280,11 +284,15 @@ def compare_seeds(system: Mapping[int, float], other: Mapping[int, float]) -> fl
         p-value of the two-sided paired t-test; None for fewer than two common seeds.
     """
     seeds = sorted(system.keys() & other.keys())
-    if len(seeds) < 2:
+    return paired_t_test(np.array([system[seed] - other[seed] for seed in seeds]))
+
+
+def paired_t_test(differences: Floats) -> float | None:
+    """Return the p-value of the two-sided t-test of paired differences; None for fewer than two."""
+    freedom = len(differences) - 1
+    if freedom < 1:
         return None
-    differences = np.array([system[seed] - other[seed] for seed in seeds])
-    error = float(differences.std(ddof=1)) / math.sqrt(len(seeds))
-    freedom = len(seeds) - 1
+    error = float(differences.std(ddof=1)) / math.sqrt(len(differences))
     # Student's distribution of whole degrees of freedom is a finite sum (Abramowitz and Stegun, 26.7.3 and 26.7.4).
     angle = math.atan2(abs(float(differences.mean())), error * math.sqrt(freedom))
     term, inside = (math.cos(angle), angle) if freedom % 2 else (1.0, 0.0)

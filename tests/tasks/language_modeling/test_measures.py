@@ -100,6 +100,15 @@ def test_pairing_shows_what_intervals_do_not() -> None:
     assert difference.bpc.losses > difference.bpc.wins
 
 
+@pytest.mark.parametrize("count", [2, 60, 61])
+def test_windows_are_paired_by_a_t_test(count: int) -> None:
+    first, second = run(1, count=count), run(2, shift=1.0, count=count)
+    (difference,) = compare_language_models({"a": first, "b": second}, 100)
+    expected = stats.ttest_rel([window.nats for window in first], [window.nats for window in second])
+    assert difference.t_test == pytest.approx(expected.pvalue)
+    assert difference.row()[3] == format_p_value(difference.t_test)
+
+
 def test_every_pair_is_compared_and_corrected() -> None:
     differences = compare_language_models({"a": run(1), "b": run(2), "c": run(3, shift=9.0)}, 100)
     assert [(part.system, part.other) for part in differences] == [("a", "b"), ("a", "c"), ("b", "c")]
@@ -107,7 +116,7 @@ def test_every_pair_is_compared_and_corrected() -> None:
     row = differences[1].row()
     assert len(row) == len(DIFFERENCE_COLUMNS)
     assert row[0] == "a - c"
-    assert row[5] == format_p_value(differences[1].holm)
+    assert row[6] == format_p_value(differences[1].holm)
 
 
 def test_other_windows_are_refused() -> None:
