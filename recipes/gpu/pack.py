@@ -77,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _pack_stage(recipe: Recipe, out: Path, max_bytes: float) -> dict[str, Any]:
-    prepared, _ = find_or_prepare(recipe.data, recipe.prepared_folder, skip_bad_rows=False, report=no_op, check=no_op)
+    prepared = find_or_prepare(recipe.data, recipe.prepared_folder, skip_bad_rows=False, report=no_op, check=no_op)
     tokenizer = load_tokenizer(prepared)
     require_small_vocabulary(tokenizer.vocab_size)
     stage = out / recipe.name

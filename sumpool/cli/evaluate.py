@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import typer
 
@@ -17,9 +17,6 @@ from sumpool.cli.options import (
 )
 from sumpool.errors import RecipeError
 from sumpool.io.manifest import SHIPPED, run_folder
-
-if TYPE_CHECKING:
-    from sumpool.evaluation.report import Evaluation
 
 Split = Literal["train", "validation", "test"]
 EqualLength = Literal["shortest", "references"]
@@ -86,7 +83,6 @@ def evaluate(
     from sumpool.evaluation.task import Results
     from sumpool.inference.run_files import models_of, task_of
     from sumpool.recipe.task import DEFAULT, find_task
-    from sumpool.tasks.summarization.evaluate import evaluate_systems
 
     if not targets:
         targets = [] if references else [*models_of(), SHIPPED][:1]
@@ -120,12 +116,9 @@ def evaluate(
     with working() as output:
         shared: dict[str, Any] = {"overrides": overrides, "limit": limit, "results": results}
         shared |= {"report": output.report, "check": output.check}
-        report: Evaluation
         if task.evaluate_options is None:
-            chosen: dict[str, Any] = {"references": references, "names": names or (), "skip_missing": skip_missing}
-            report = evaluate_systems(targets, split, **chosen, **shared)
-        else:
-            report = task.evaluate(targets, split, **shared)
+            shared |= {"references": references, "names": names or (), "skip_missing": skip_missing}
+        report = task.evaluate(targets, split, **shared)
     if json:
         output.result(report.to_json().rstrip())
         return

@@ -14,6 +14,7 @@ from pydantic import Field, model_validator
 
 from sumpool.documents.document import Reject as Reject
 from sumpool.errors import DataError, RecipeError
+from sumpool.progress import Check, Report
 from sumpool.settings import OneOf, Settings
 
 if TYPE_CHECKING:
@@ -193,6 +194,10 @@ class PreparedDataConfig(Settings, ABC):
     def described(self) -> dict[str, Any]:
         """Return the settings that the prepared data depends on; the tokenizer is described by its content."""
 
+    @abstractmethod
+    def prepare(self, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> None:
+        """Fill a new folder with the prepared data, but for its manifest; see `find_or_prepare`."""
+
 
 class GapSentencesConfig(Settings):
     """Gap-sentence generation (PEGASUS): principal sentences are removed from a window of a document and generated."""
@@ -265,6 +270,12 @@ class DataConfig(PreparedDataConfig):
         self.require_source()
         return self.model_dump(mode="json", include=settings, exclude_none=True)
 
+    def prepare(self, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> None:
+        """Fill a new folder with the prepared documents, but for its manifest."""
+        from sumpool.data.prepare import prepare  # with all that reads and encodes documents
+
+        prepare(self, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
+
     def train_tokenizer(self, folder: Path, threads: int) -> None:
         """Train the tokenizer on the texts of the training split in a folder, and write its files there."""
         from sumpool.data.shards import Texts
@@ -275,16 +286,11 @@ class DataConfig(PreparedDataConfig):
         texts = (text for example in Texts(folder, "train") for text in (example.text, example.summary))
         SentencePieceTokenizer.train(texts, folder / SENTENCEPIECE_MODEL, self.vocabulary, threads)
 
-    def prepare_targets(self, folder: Path, texts: "Mapping[Split, Texts]") -> Mapping[str, Any]:
-        """Write what targets are encoded with; return what the report states beside the fields of `DataReport`."""
-        del folder, texts
-        return {}
-
-    @property
-    def report(self) -> "type[DataReport]":
-        """Class of the report of the prepared data."""
+    def prepare_targets(self, folder: Path, texts: "Mapping[Split, Texts]") -> "Callable[..., DataReport]":
+        """Write what targets are encoded with; return the class of the data report."""
         from sumpool.data.report import DataReport
 
+        del folder, texts
         return DataReport
 
     @property

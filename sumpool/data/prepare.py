@@ -61,7 +61,7 @@ _TRAINING_THREADS = 2
 
 
 def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> None:
-    """Fill a new folder with the data of a source of documents; see `find_or_prepare`."""
+    """Fill a new folder with the data of a source of documents, but for its manifest; see `find_or_prepare`."""
     if config.tokenizer:
         size = load_tokenizer(config.tokenizer).vocab_size
         if config.vocabulary not in (None, size):
@@ -74,7 +74,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
     texts = {split: Texts(folder, split) for split in SPLITS}
     workers = config.workers if sum(int(texts[split].sizes().sum()) for split in SPLITS) > _SMALL_BYTES else 0
     # 2. Tokenizer.
-    of_task = config.prepare_targets(folder, texts)
+    data_report = config.prepare_targets(folder, texts)
     report(Progress("prepare: vocabulary"))
     if config.tokenizer:
         for path in tokenizer_files(config.tokenizer):
@@ -107,7 +107,7 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
     for note in notes:
         report(Progress("prepare", note=note))
     kept = sum(documents.values())
-    config.report(
+    data_report(
         read=kept + rejected,
         kept=kept,
         rejected=rejected,
@@ -117,7 +117,6 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         language=language,
         fields=config.require_source().field_names(),
         invisible=invisible,
-        **of_task,
     ).save(folder)
 
 

@@ -13,13 +13,12 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 import sumpool
-from sumpool.data.config import DataConfig, PreparedDataConfig
-from sumpool.data.report import DataReport
+from sumpool.data.config import PreparedDataConfig
 from sumpool.errors import DataError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_file, replace_folder
 from sumpool.io.bounded import parse_json, read_regular
@@ -44,53 +43,24 @@ _State = list[int | str]
 
 
 def find_or_prepare(
-    config: DataConfig, default: Path, *, skip_bad_rows: bool, report: Report, check: Check
-) -> tuple[Path, DataReport]:
-    """Prepare a source of documents, unless equal data has been prepared; equal data is never prepared twice.
-
-    Args:
-        config: Source and settings.
-        default: Folder for new data if `config.prepared` names none.
-        skip_bad_rows: Whether to skip rows that cannot be used and list them in `rejects.jsonl`.
-        report: Progress callback.
-        check: Called several times a second; an exception stops the work.
-
-    Returns:
-        The folder and its data report.
-
-    Raises:
-        DataError: If a row cannot be used, no training document is left, or `data.tokenizer` holds no tokenizer.
-        RecipeError: If the folder has other content, which is left untouched, or `data.vocabulary` differs from the
-            size of the tokenizer.
-        ResourceError: If memory or disk space runs out.
-    """
-
-    def fill(folder: Path) -> None:
-        from sumpool.data.prepare import prepare  # with all that reads and encodes documents
-
-        prepare(config, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
-
-    folder = find_or_make(config, default, fill, report, check)
-    return folder, config.report.load(folder)
-
-
-def find_or_make(
-    config: PreparedDataConfig, default: Path, fill: Callable[[Path], None], report: Report, check: Check
+    config: PreparedDataConfig, default: Path, *, skip_bad_rows: bool, report: Report, check: Check
 ) -> Path:
-    """Return the folder of the data of a source under the settings, made unless there is one.
+    """Return the folder of the data of a source under the settings, prepared unless it has been.
 
-    It appears once the data is complete. If another process is making it, wait for it.
+    The folder appears once the data is complete. If another process is preparing it, wait for it.
 
     Args:
         config: Source and settings.
         default: Folder for new data if `config.prepared` names none. The folder of other data is kept, and new data
             goes beside it.
-        fill: Writes the files of the data into a new folder.
+        skip_bad_rows: Whether to skip rows that cannot be used and list them in `rejects.jsonl`.
         report: Progress callback.
         check: Called several times a second; an exception stops the work.
 
     Raises:
-        RecipeError: If the folder has other content, which is left untouched.
+        DataError: If a row cannot be used, a split has too little text, or `data.tokenizer` holds no tokenizer.
+        RecipeError: If the folder has other content, which is left untouched, or the vocabulary of the tokenizer is not
+            that of the settings.
         ResourceError: If memory or disk space runs out.
     """
     preferred = config.prepared or default
@@ -114,7 +84,7 @@ def find_or_make(
                     "source": source_digest(config, check),
                 }
                 with replace_folder(folder) as new:
-                    fill(new)
+                    config.prepare(new, skip_bad_rows=skip_bad_rows, report=report, check=check)
                     write_manifest(new, facts, check)
     if folder != preferred:
         report(Progress("prepare", note=f"the prepared data of these documents and settings is {folder}"))

@@ -58,6 +58,10 @@ class Results:
     csv: Path | None = None
 
 
+IN_THE_RUN = Results()
+"""Results beside what is evaluated, from the beginning."""
+
+
 @dataclass(frozen=True)
 class EvaluationTask:
     """Summaries of a system to evaluate.

@@ -6,7 +6,7 @@ checkpoints, run folders and commands know no task but through this class.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
@@ -20,11 +20,8 @@ from sumpool.settings import kinds
 
 if TYPE_CHECKING:
     from sumpool.data.batches import TrainingData
-    from sumpool.data.config import Split
     from sumpool.data.report import PreparedReport
     from sumpool.evaluation.report import Evaluation
-    from sumpool.evaluation.task import Results
-    from sumpool.inference.loading import LoadedRun
     from sumpool.runs.training_report import Generator
     from sumpool.runs.training_setup import TrainingSetup
     from sumpool.text.tokenizer import Tokenizer
@@ -35,6 +32,7 @@ class Task(ABC, Generic[RecipeOf]):
 
     Attributes:
         recipe: Schema of its recipes.
+        report: Class of the report of prepared data, which a run folder has too.
         kind: What its models are called.
         advice: What to do without a model of the task.
         use: Arguments of the command that uses a trained model, for the run folder `{}`.
@@ -47,6 +45,7 @@ class Task(ABC, Generic[RecipeOf]):
     """
 
     recipe: ClassVar[type[BaseRecipe]]
+    report: ClassVar["type[PreparedReport]"]
     kind: ClassVar[str]
     advice: ClassVar[str]
     use: ClassVar[str]
@@ -57,7 +56,6 @@ class Task(ABC, Generic[RecipeOf]):
     compares_runs: ClassVar[bool] = False
     evaluate_options: ClassVar[tuple[str, ...] | None] = None
 
-    @abstractmethod
     def prepare(
         self,
         recipe: RecipeOf,
@@ -85,10 +83,12 @@ class Task(ABC, Generic[RecipeOf]):
             ResourceError: If memory or disk runs out.
             Interrupted: If a signal came; nothing incomplete is left.
         """
+        from sumpool.data.prepared_folder import find_or_prepare
 
-    @abstractmethod
-    def load_report(self, folder: Path) -> "PreparedReport":
-        """Read the report of prepared data, which a run folder has too."""
+        folder = find_or_prepare(
+            recipe.data, recipe.prepared_folder, skip_bad_rows=skip_bad_rows, report=report, check=check
+        )
+        return folder, self.report.load(folder)
 
     @abstractmethod
     def open_data(self, recipe: RecipeOf, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
@@ -108,26 +108,16 @@ class Task(ABC, Generic[RecipeOf]):
         yield from ()
 
     @abstractmethod
-    def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedRun":
-        """Load a run folder, by default the newest one of the task."""
-
-    @abstractmethod
     def sizes(self, recipe: RecipeOf) -> dict[str, str]:
         """Return what a model reads and writes, as rows of its card."""
 
+    @property
     @abstractmethod
-    def evaluate(
-        self,
-        runs: Sequence[Path],
-        split: "Split",
-        *,
-        overrides: Sequence[str],
-        limit: int | None,
-        results: "Results",
-        report: Report,
-        check: Check,
-    ) -> "Evaluation":
-        """Evaluate runs on a split of their data; none takes the newest run of the task."""
+    def evaluate(self) -> "Callable[..., Evaluation]":
+        """Function that evaluates a sequence of runs, by default the newest one of the task, on a split of their data.
+
+        It has the keywords `overrides`, `limit`, `results`, `report` and `check`.
+        """
 
     def generator(self, recipe: RecipeOf, setup: "TrainingSetup", check: Check) -> "Generator | None":
         """Return what generates and scores text at every validation; None measures the loss only."""

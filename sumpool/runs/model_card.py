@@ -37,7 +37,7 @@ def model_card(task: Task[Any], run: Path, recipe: BaseRecipe, model: nn.Module,
         beginning += f" by distillation from {escape_markdown_line(str(recipe.train.teacher))}"
     origin = f"{task.title}, trained from {beginning} with sumpool {__version__} (torch {torch.__version__})"
     best = f"{state.best_loss:.4f} nats per {task.unit} after step {state.best_step:,}"
-    table = "\n".join(markdown_table(task.load_report(run).rows()))
+    table = "\n".join(markdown_table(task.report.load(run).rows()))
     return f"""\
 {_head(run, recipe, model, origin, task.use, task.sizes(recipe))}\
 | trained with | {state.step:,} updates, {state.position.epoch} complete epochs |

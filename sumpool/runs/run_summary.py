@@ -323,6 +323,6 @@ def _data(run: Path, tree: Mapping[str, Any]) -> dict[str, str]:
             return DataReport.load(run).facts()
         from sumpool.recipe.task import find_task  # here, as tasks need torch
 
-        return find_task(tree["task"]).load_report(run).facts()
+        return find_task(tree["task"]).report.load(run).facts()
     except (DataError, ValueError):
         return {}

@@ -1,8 +1,6 @@
 """Training setup: prepared data and a model with its initial weights, and the cost of an update of it."""
 
-import math
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.recipe.task import find_task
 from sumpool.text.tokenizer import Tokenizer, load_tokenizer
-from sumpool.training.config import MIN_SELECTION_DOCUMENTS, TrainConfig
+from sumpool.training.config import TrainConfig
 from sumpool.training.hardware import peak, reproducible
 from sumpool.training.update import Updater
 
@@ -51,29 +49,6 @@ def set_up_training(recipe: BaseRecipe, report: Report, check: Check) -> Trainin
     for note in task.warnings(recipe, setup):
         report(Progress("train", note=note))
     return setup
-
-
-def training_warnings(train: TrainConfig, data: TrainingData) -> Iterator[str]:
-    """Warn of documents that are never read, and of a selection by few documents."""
-    epoch = math.ceil(len(data.plan(train.batch_tokens).batches(0)) / train.accumulate)
-    if 0 < train.steps < epoch:
-        yield (
-            f"warning: train.steps = {train.steps:,} ends after {percent(train.steps / epoch)} of the first epoch, "
-            f"which has {epoch:,} updates; the other training documents are never read"
-        )
-    name = "rouge_documents" if train.select_by.startswith("rouge") else "validate_documents"
-    documents = min(getattr(train, name), len(data.validation))
-    if train.select_by != "loss" and documents < MIN_SELECTION_DOCUMENTS:
-        yield (
-            f"warning: {train.select_by} of {documents} validation documents is too uncertain to select by, see its "
-            f"standard error (±); train.{name} and the validation split should have {MIN_SELECTION_DOCUMENTS} "
-            "or more"
-        )
-
-
-def percent(share: float) -> str:
-    """Render a share that is not rounded to 0 or 100 %."""
-    return f"{min(max(share, 0.001), 0.999):.1%}" if 0 < share < 1 else f"{share:.0%}"
 
 
 @dataclass(frozen=True)

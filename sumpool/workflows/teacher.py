@@ -17,7 +17,7 @@ from sumpool.data.prepared_folder import content_digest
 from sumpool.data.shards import Item, Shard
 from sumpool.documents.document import Document
 from sumpool.errors import DataError, RecipeError
-from sumpool.inference.loading import find_model, load_for_generation
+from sumpool.inference.loading import find_model, load_for_generation, load_run_of_task
 from sumpool.inference.pipeline import Pipeline
 from sumpool.io.atomic import disk_errors
 from sumpool.io.bounded import parse_json
@@ -123,7 +123,8 @@ class TaughtDocuments:
 def _load_word_teacher(folder: Path, recipe: Recipe, setup: TrainingSetup) -> nn.Module:
     """Load a teacher with the vocabulary of the data that reads documents as long as the model does."""
     task = find_task(recipe.task)
-    loaded = task.load(folder)
+    loaded = load_run_of_task(folder, (), recipe.task, type(recipe))
+    assert isinstance(loaded.recipe, Recipe), "the recipe has the schema that was asked for"
     if not same_tokenizer(folder, setup.prepared):
         raise RecipeError(
             f"train.teacher must have the vocabulary of {setup.prepared} for distillation by word, got another one in "

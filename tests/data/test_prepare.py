@@ -73,8 +73,8 @@ def config(path: Path, vocabulary: int = 400, workers: int = 2) -> DataConfig:
 
 def run(settings: DataConfig, folder: Path, skip_bad_rows: bool = False) -> tuple[DataReport, list[Progress]]:
     reports: list[Progress] = []
-    _, report = find_or_prepare(settings, folder, skip_bad_rows=skip_bad_rows, report=reports.append, check=never)
-    return report, reports
+    found = find_or_prepare(settings, folder, skip_bad_rows=skip_bad_rows, report=reports.append, check=never)
+    return DataReport.load(found), reports
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

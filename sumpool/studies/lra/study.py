@@ -130,7 +130,7 @@ def study_lra(overrides: Sequence[str], report: Report, check: Check) -> BenchRe
         runs = []
         for recipe, run in zip(seeds, folders, strict=True):
             train(recipe, run, report=report, check=check)
-            scores = evaluate_classifier(run, report=report, check=check)
+            scores = evaluate_classifier([run], report=report, check=check)
             runs.append(read_run(run, recipe.seed, scores.accuracy))
         labels = [read_correct(evaluation_folder(run, "test") / SCORES) for run in folders]
         correct[name] = np.array([value for run in labels for _, value in sorted(run.items())])

@@ -19,6 +19,7 @@ from sumpool.documents.read import read_documents
 from sumpool.documents.rows import ID_FIELDS, Line, guess_field, read_lines
 from sumpool.errors import CheckpointError, DataError
 from sumpool.evaluation.scores import finish_results, locked_results, open_scores
+from sumpool.evaluation.task import IN_THE_RUN, Results
 from sumpool.inference.loading import LoadedRun, load_run_of_task
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, no_op
@@ -252,23 +253,23 @@ def _tokens(item: Item, loaded: LoadedClassifier) -> tuple[int, int]:
 
 
 def evaluate_classifier(
-    run: Path | None = None,
+    runs: Sequence[Path] = (),
     split: Split = "test",
     *,
     overrides: Sequence[str] = (),
     limit: int | None = None,
-    out: Path | None = None,
+    results: Results = IN_THE_RUN,
     report: Report = no_op,
     check: Check = no_op,
 ) -> ClassificationReport:
     """Classify a split of a run's data with its model, and score the labels.
 
     Args:
-        run: The run folder; None takes the newest run with a classifier.
+        runs: The run folder; none takes the newest run with a classifier.
         split: Part of the data.
         overrides: Settings to change, each like `train.device=cpu`.
         limit: Documents to take, evenly spread over the split; None takes all.
-        out: Folder of `documents.jsonl` and `report.json`; by default `evaluation/<split>` in the run folder.
+        results: Folder of `documents.jsonl` and `report.json`; by default `evaluation/<split>` in the run folder.
         report: Called with progress.
         check: Called between batches.
 
@@ -279,14 +280,14 @@ def evaluate_classifier(
         ResourceError: If memory or disk runs out.
     """
     # 1. Load the model and open the documents of its data.
-    loaded = load_classifier(run, overrides)
+    loaded = load_classifier(runs[0] if runs else None, overrides)
     prepared = prepared_data_of(loaded.folder, loaded.recipe, check)
     shard = Shard(prepared, split, max(loaded.tokenizer.vocab_size, len(loaded.labels)))
     indices = spread(len(shard), limit)
     if not indices:
         raise DataError(f"{prepared / split} must hold documents to evaluate, got none; take another split")
     # 2. Classify them, and save each prediction.
-    destination = out or evaluation_folder(loaded.folder, split)
+    destination = results.folder or evaluation_folder(loaded.folder, split)
     identity = {"model": Manifest.read(loaded.folder).files[MODEL].sha256, "documents": f"{len(indices)} of {split}"}
     labels, log_probs, truncated = [], [], 0
     with locked_results(destination):

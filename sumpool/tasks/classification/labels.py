@@ -12,9 +12,9 @@ contains, between its two parts.
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, final
 
@@ -271,17 +271,13 @@ class LabelledDataConfig(DataConfig):
         texts = (example.text for example in Texts(folder, "train"))
         UnitTokenizer.train(texts, folder, self.units, self.vocabulary)
 
-    def prepare_targets(self, folder: Path, texts: Mapping[Split, Texts]) -> Mapping[str, Any]:
-        """Write the labels of the training documents; return the documents of each label in each split."""
+    def prepare_targets(self, folder: Path, texts: Mapping[Split, Texts]) -> Callable[..., DataReport]:
+        """Write the labels of the training documents; return the class of a report that counts each in each split."""
         labels = Labels.collect(example.summary for example in texts["train"])
         labels.save(folder)
         counts = {split: Counter(example.summary for example in texts[split]) for split in SPLITS}
-        return {"labels": {name: {split: counts[split][name] for split in SPLITS} for name in labels.names}}
-
-    @property
-    def report(self) -> type[DataReport]:
-        """Class of the report, which counts labels."""
-        return LabelledReport
+        by_label = {name: {split: counts[split][name] for split in SPLITS} for name in labels.names}
+        return partial(LabelledReport, labels=by_label)
 
     @property
     def encoder(self) -> type[DocumentEncoder]:

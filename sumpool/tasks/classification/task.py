@@ -1,31 +1,24 @@
 """The task of classifying documents by labels."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import torch
-
-from sumpool.progress import Check, Report
-from sumpool.tasks._documents import DocumentTask, open_documents
-from sumpool.tasks.classification.labels import LABELS, LabelledReport, Labels
-from sumpool.tasks.classification.model import ClassificationModel
-
-if TYPE_CHECKING:
-    from sumpool.data.batches import TrainingData
-    from sumpool.data.config import Split
-    from sumpool.evaluation.task import Results
-    from sumpool.tasks.classification.classify import LoadedClassifier
-    from sumpool.tasks.classification.measures import ClassificationReport
-    from sumpool.text.tokenizer import Tokenizer
-from typing import ClassVar, Literal, Self
-
 from pydantic import model_validator
 
 from sumpool.recipe.schema import Recipe
-from sumpool.tasks.classification.labels import LabelledDataConfig
-from sumpool.tasks.classification.model import ClassificationModelConfig
+from sumpool.recipe.task import Task
+from sumpool.tasks._documents import document_warnings, open_documents
+from sumpool.tasks.classification.labels import LABELS, LabelledDataConfig, LabelledReport, Labels
+from sumpool.tasks.classification.model import ClassificationModel, ClassificationModelConfig
+
+if TYPE_CHECKING:
+    from sumpool.data.batches import TrainingData
+    from sumpool.evaluation.report import Evaluation
+    from sumpool.runs.training_setup import TrainingSetup
+    from sumpool.text.tokenizer import Tokenizer
 
 _LIMITATIONS = """\
 The model knows the labels of its training documents and is untested on other kinds of documents: it gives one of these
@@ -73,10 +66,11 @@ class ClassificationRecipe(Recipe):
         return self
 
 
-class ClassificationTask(DocumentTask[ClassificationRecipe]):
+class ClassificationTask(Task[ClassificationRecipe]):
     """Training and evaluation of classifiers."""
 
     recipe = ClassificationRecipe
+    report = LabelledReport
     kind = "classifier"
     advice = "train a recipe with task: classification, or name a run with --model"
     use = "classify --model {} doc.txt"
@@ -85,10 +79,6 @@ class ClassificationTask(DocumentTask[ClassificationRecipe]):
     limitations = _LIMITATIONS
     files = (LABELS,)
     evaluate_options = ("--out", "--json")
-
-    def load_report(self, folder: Path) -> LabelledReport:
-        """Read the data report of prepared data, which a run folder has too."""
-        return LabelledReport.load(folder)
 
     def build_model(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: "Tokenizer") -> ClassificationModel:
         """Build the model of a recipe with random weights; it has a class for each label."""
@@ -107,32 +97,20 @@ class ClassificationTask(DocumentTask[ClassificationRecipe]):
         pad = tokenizer.special_tokens.pad
         return replace(data, training=Pairs(data.training, pad), validation=Pairs(data.validation, pad))
 
-    def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedClassifier":
-        """Load a run folder, by default the newest one with a classifier."""
-        from sumpool.tasks.classification.classify import load_classifier
-
-        return load_classifier(folder, overrides)
+    def warnings(self, recipe: ClassificationRecipe, setup: "TrainingSetup") -> Iterator[str]:
+        """Warn of documents that are never read, and of a selection by few documents."""
+        return document_warnings(recipe, setup)
 
     def sizes(self, recipe: ClassificationRecipe) -> dict[str, str]:
         """Return the longest input."""
         return {"maximum input": f"{recipe.model.source_length:,} tokens"}
 
-    def evaluate(
-        self,
-        runs: Sequence[Path],
-        split: "Split",
-        *,
-        overrides: Sequence[str],
-        limit: int | None,
-        results: "Results",
-        report: Report,
-        check: Check,
-    ) -> "ClassificationReport":
-        """Classify a split of a run's data, and score the labels."""
+    @property
+    def evaluate(self) -> "Callable[..., Evaluation]":
+        """Function that scores the labels that a classifier gives."""
         from sumpool.tasks.classification.classify import evaluate_classifier
 
-        run, out = (runs[0] if runs else None), results.folder
-        return evaluate_classifier(run, split, overrides=overrides, limit=limit, out=out, report=report, check=check)
+        return evaluate_classifier
 
 
 TASK = ClassificationTask()

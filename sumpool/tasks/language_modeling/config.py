@@ -1,12 +1,17 @@
-"""Recipes of language models: their data and evaluation."""
+"""Recipes of language models: their data with its report, and their evaluation."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from sumpool.core.boundaries import BoundariesConfig
 from sumpool.core.nn.layers import Activation
-from sumpool.data.config import PreparedDataConfig
+from sumpool.data.config import SPLITS, PreparedDataConfig, Split
+from sumpool.data.report import PreparedReport
+from sumpool.progress import Check, Report
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.settings import OneOf, Settings
 from sumpool.tasks.language_modeling.running_text import RunningTextConfig
@@ -119,6 +124,58 @@ class TextDataConfig(PreparedDataConfig):
         """Return the settings that the prepared data depends on; the tokenizer is described by its content."""
         settings = self.model_dump(mode="json", exclude={"tokenizer", "prepared", "verify"})
         return {"task": "language_modeling", **settings}
+
+    def prepare(self, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> None:
+        """Fill a new folder with the prepared text, but for its manifest."""
+        from sumpool.tasks.language_modeling.prepare import prepare_text
+
+        prepare_text(self, folder, skip_bad_rows=skip_bad_rows, report=report, check=check)
+
+
+@dataclass(frozen=True)
+class TextSplitReport:
+    """Counts of a split.
+
+    Attributes:
+        documents: Documents; those of a text that is divided by position are all counted for training.
+        words: Words between white space.
+        tokens: Tokens, which are characters.
+        unknown: Characters that are not in the vocabulary.
+        boundaries: Boundaries of the subwords that teach; 0 without.
+    """
+
+    documents: int
+    words: int
+    tokens: int
+    unknown: int
+    boundaries: int
+
+
+@dataclass(frozen=True)
+class TextReport(PreparedReport):
+    """Counts of prepared running text.
+
+    Attributes:
+        splits: Counts of each split.
+    """
+
+    splits: Mapping[Split, TextSplitReport]
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Return the report as a table: a heading, then a label and the value of each split per row."""
+        splits = [self.splits[split] for split in SPLITS]
+        rows: list[tuple[str, ...]] = [("", *SPLITS)]
+        for name in ("documents", "words", "tokens", "unknown"):
+            rows.append((name, *(f"{getattr(split, name):,}" for split in splits)))
+        if any(split.boundaries for split in splits):
+            lengths = (split.tokens / max(split.boundaries, 1) for split in splits)
+            rows.append(("tokens per segment of the teacher", *(f"{length:.2f}" for length in lengths)))
+        return rows
+
+    def facts(self) -> dict[str, str]:
+        """Return what describes the data of a run, by name."""
+        tokens = ", ".join(f"{split} {part.tokens:,}" for split, part in self.splits.items())
+        return {"tokens": tokens, "vocabulary": f"{self.vocabulary:,} tokens"}
 
 
 class TextEvaluationConfig(Settings):

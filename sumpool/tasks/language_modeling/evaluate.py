@@ -18,7 +18,7 @@ from sumpool.data.config import Split
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.report import Evaluation, TitledTable
 from sumpool.evaluation.scores import SCORES, finish_results, locked_results, open_scores
-from sumpool.evaluation.task import Results
+from sumpool.evaluation.task import IN_THE_RUN, Results
 from sumpool.inference.loading import LoadedRun, load_run_of_task
 from sumpool.io.json_lines import read_records
 from sumpool.io.manifest import MODEL, Manifest
@@ -40,8 +40,6 @@ Ids = npt.NDArray[np.integer[Any]]
 
 RELEASED_STREAMS, RELEASED_STEPS = 16, 500
 """Parallel streams and most windows of each in the released code: twice its training batch, and its cap."""
-IN_THE_RUN = Results()
-"""Results in the run folder, from the beginning."""
 _LINE = TypeAdapter(ScoredWindow)
 _REPORTED = 16
 """Windows between two reports of progress."""

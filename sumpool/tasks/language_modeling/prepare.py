@@ -12,8 +12,6 @@ The text is held in memory.
 """
 
 import shutil
-from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, final
@@ -21,13 +19,11 @@ from typing import Final, final
 import numpy as np
 
 from sumpool.data.config import SPLITS, Split
-from sumpool.data.prepared_folder import find_or_make
-from sumpool.data.report import PreparedReport
 from sumpool.documents.document import Reject
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Check, Progress, Report
 from sumpool.special_tokens import UNK
-from sumpool.tasks.language_modeling.config import TextDataConfig
+from sumpool.tasks.language_modeling.config import TextDataConfig, TextReport, TextSplitReport
 from sumpool.tasks.language_modeling.running_text import normalizer
 from sumpool.tasks.language_modeling.stream import write_stream
 from sumpool.text.cleaning import cut_at_spaces, reservoir_sample
@@ -122,80 +118,6 @@ class WordSubwords(SentencePieceModel):
                 self._inner.clear()
             self._inner[word] = ends
         return ends
-
-
-@dataclass(frozen=True)
-class TextSplitReport:
-    """Counts of a split.
-
-    Attributes:
-        documents: Documents; those of a text that is divided by position are all counted for training.
-        words: Words between white space.
-        tokens: Tokens, which are characters.
-        unknown: Characters that are not in the vocabulary.
-        boundaries: Boundaries of the subwords that teach; 0 without.
-    """
-
-    documents: int
-    words: int
-    tokens: int
-    unknown: int
-    boundaries: int
-
-
-@dataclass(frozen=True)
-class TextReport(PreparedReport):
-    """Counts of prepared running text.
-
-    Attributes:
-        splits: Counts of each split.
-    """
-
-    splits: Mapping[Split, TextSplitReport]
-
-    def rows(self) -> list[tuple[str, ...]]:
-        """Return the report as a table: a heading, then a label and the value of each split per row."""
-        splits = [self.splits[split] for split in SPLITS]
-        rows: list[tuple[str, ...]] = [("", *SPLITS)]
-        for name in ("documents", "words", "tokens", "unknown"):
-            rows.append((name, *(f"{getattr(split, name):,}" for split in splits)))
-        if any(split.boundaries for split in splits):
-            lengths = (split.tokens / max(split.boundaries, 1) for split in splits)
-            rows.append(("tokens per segment of the teacher", *(f"{length:.2f}" for length in lengths)))
-        return rows
-
-    def facts(self) -> dict[str, str]:
-        """Return what describes the data of a run, by name."""
-        tokens = ", ".join(f"{split} {part.tokens:,}" for split, part in self.splits.items())
-        return {"tokens": tokens, "vocabulary": f"{self.vocabulary:,} tokens"}
-
-
-def find_or_prepare_text(
-    config: TextDataConfig, default: Path, *, skip_bad_rows: bool, report: Report, check: Check
-) -> tuple[Path, TextReport]:
-    """Prepare running text, unless equal data has been prepared; equal data is never prepared twice.
-
-    Args:
-        config: Source and settings.
-        default: Folder for new data if `config.prepared` names none.
-        skip_bad_rows: Whether to skip rows that cannot be used.
-        report: Progress callback.
-        check: Called for every part of the text; an exception stops the work.
-
-    Returns:
-        The folder and its report.
-
-    Raises:
-        DataError: As `prepare_text`.
-        RecipeError: If the folder has other content, which is left untouched.
-        ResourceError: If memory or disk space runs out.
-    """
-
-    def fill(new: Path) -> None:
-        prepare_text(config, new, skip_bad_rows=skip_bad_rows, report=report, check=check)
-
-    folder = find_or_make(config, default, fill, report, check)
-    return folder, TextReport.load(folder)
 
 
 def prepare_text(config: TextDataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> None:

@@ -1,22 +1,18 @@
 """The task of modelling running text: the next character."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
-from sumpool.progress import Check, Report, no_op
 from sumpool.recipe.task import Task
-from sumpool.tasks.language_modeling.config import LanguageModelRecipe
+from sumpool.tasks.language_modeling.config import LanguageModelRecipe, TextReport
 
 if TYPE_CHECKING:
     from sumpool.data.batches import TrainingData
-    from sumpool.data.config import Split
-    from sumpool.evaluation.task import Results
-    from sumpool.tasks.language_modeling.evaluate import LanguageModelEvaluation, LoadedLanguageModel
+    from sumpool.evaluation.report import Evaluation
     from sumpool.tasks.language_modeling.model import LanguageModel
-    from sumpool.tasks.language_modeling.prepare import TextReport
     from sumpool.text.tokenizer import Tokenizer
 
 
@@ -24,6 +20,7 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
     """Training and evaluation of language models."""
 
     recipe = LanguageModelRecipe
+    report = TextReport
     kind = "language model"
     advice = "train a recipe with task: language_modeling, or name its run folder"
     use = "study segments {} doc.txt"
@@ -34,27 +31,6 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
     )
     compares_runs = True
     evaluate_options = ("--out", "--resume", "--json", "--verify")
-
-    def prepare(
-        self,
-        recipe: LanguageModelRecipe,
-        *,
-        skip_bad_rows: bool = False,
-        report: Report = no_op,
-        check: Check = no_op,
-    ) -> "tuple[Path, TextReport]":
-        """Read and normalise the text, make the vocabulary, encode the text as one stream per split."""
-        from sumpool.tasks.language_modeling.prepare import find_or_prepare_text
-
-        return find_or_prepare_text(
-            recipe.data, recipe.prepared_folder, skip_bad_rows=skip_bad_rows, report=report, check=check
-        )
-
-    def load_report(self, folder: Path) -> "TextReport":
-        """Read the report of prepared text, which a run folder has too."""
-        from sumpool.tasks.language_modeling.prepare import TextReport
-
-        return TextReport.load(folder)
 
     def open_data(self, recipe: LanguageModelRecipe, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
         """Open the windows of the text of training and validation."""
@@ -88,34 +64,17 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
         separators = torch.tensor([bool(token) and token.isspace() for token in tokenizer.token_bytes()])
         return LanguageModel(recipe.model, tokenizer.vocab_size, separators, tokenizer.special_tokens)
 
-    def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedLanguageModel":
-        """Load a run folder, by default the newest one of a language model."""
-        from sumpool.tasks.language_modeling.evaluate import load_language_model
-
-        return load_language_model(folder, overrides)
-
     def sizes(self, recipe: LanguageModelRecipe) -> dict[str, str]:
         """Return the boundaries and the training window."""
         boundaries = " and ".join(level.kind for level in recipe.model.boundaries) or "none"
         return {"boundaries of segments": boundaries, "training window": f"{recipe.model.length:,} characters"}
 
-    def evaluate(
-        self,
-        runs: Sequence[Path],
-        split: "Split",
-        *,
-        overrides: Sequence[str],
-        limit: int | None,
-        results: "Results",
-        report: Report,
-        check: Check,
-    ) -> "LanguageModelEvaluation":
-        """Score a split of the text of each run, and compare the runs."""
+    @property
+    def evaluate(self) -> "Callable[..., Evaluation]":
+        """Function that scores a split of the text of each run, and compares the runs."""
         from sumpool.tasks.language_modeling.evaluate import evaluate_language_models
 
-        return evaluate_language_models(
-            runs, split, overrides=overrides, limit=limit, results=results, report=report, check=check
-        )
+        return evaluate_language_models
 
 
 TASK = LanguageModelingTask()

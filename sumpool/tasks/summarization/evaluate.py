@@ -19,7 +19,7 @@ from sumpool.evaluation.report import EvaluationReport
 from sumpool.evaluation.rouge import EvaluationConfig
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument
 from sumpool.evaluation.scores import SCORES
-from sumpool.evaluation.task import EvaluationTask, Results, evaluate_tasks, file_sha256
+from sumpool.evaluation.task import IN_THE_RUN, EvaluationTask, Results, evaluate_tasks, file_sha256
 from sumpool.inference.loading import LoadedModel, find_model, load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import choose_model
@@ -30,7 +30,6 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import evaluation_folder, prepared_data_of, spread
 from sumpool.settings import Settings
 
-_DEFAULT_RESULTS = Results()
 _BASELINE_ROWS = ("LEAD", "LexRank", "TextRank", "random", "oracle")
 
 
@@ -53,7 +52,7 @@ def evaluate_systems(
     skip_missing: bool = False,
     overrides: Sequence[str] = (),
     limit: int | None = None,
-    results: Results = _DEFAULT_RESULTS,
+    results: Results = IN_THE_RUN,
     report: Report = no_op,
     check: Check = no_op,
 ) -> EvaluationReport:

@@ -1,6 +1,6 @@
 """The task of summarising documents."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,27 +8,27 @@ import numpy as np
 import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.data.report import DataReport, leak_warning
 from sumpool.io.manifest import ADVICE
 from sumpool.progress import Check, Report
 from sumpool.recipe.schema import Recipe
+from sumpool.recipe.task import Task
 from sumpool.runs.model_card import LIMITATIONS
-from sumpool.tasks._documents import DocumentTask, open_documents
+from sumpool.tasks._documents import document_warnings, open_documents, percent
 
 if TYPE_CHECKING:
     from sumpool.data.batches import TrainingData
-    from sumpool.data.config import Split
-    from sumpool.evaluation.report import EvaluationReport
-    from sumpool.evaluation.task import Results
-    from sumpool.inference.loading import LoadedModel
+    from sumpool.evaluation.report import Evaluation
     from sumpool.runs.training_report import Generator
     from sumpool.runs.training_setup import TrainingSetup
     from sumpool.text.tokenizer import Tokenizer
 
 
-class SummarizationTask(DocumentTask[Recipe]):
+class SummarizationTask(Task[Recipe]):
     """Training and evaluation of summarisers."""
 
     recipe = Recipe
+    report = DataReport
     kind = "model"
     advice = ADVICE
     use = "summarize --model {} doc.txt"
@@ -48,10 +48,8 @@ class SummarizationTask(DocumentTask[Recipe]):
         return open_documents(recipe, prepared, tokenizer, tokenizer.vocab_size)
 
     def warnings(self, recipe: Recipe, setup: "TrainingSetup") -> Iterator[str]:
-        """Warn of summaries that are cut too."""
-        from sumpool.data.report import leak_warning
+        """Warn of summaries that are cut or stand in the documents too."""
         from sumpool.data.shards import Shard
-        from sumpool.runs.training_setup import percent
 
         training = setup.data.training
         assert isinstance(training, Shard), "training documents of summarisers are a shard"
@@ -62,14 +60,9 @@ class SummarizationTask(DocumentTask[Recipe]):
                 f"warning: {percent(share)} of the training summaries have more than model.target_length = "
                 f"{recipe.model.target_length} tokens and are cut; the longest has {tokens.max():,}"
             )
-        yield from leak_warning(self.load_report(setup.prepared).splits["train"].leak)
-        yield from super().warnings(recipe, setup)
-
-    def load(self, folder: Path | None = None, overrides: Sequence[str] = ()) -> "LoadedModel":
-        """Load a run folder, by default the one that summarises."""
-        from sumpool.inference.loading import load_model
-
-        return load_model(folder, overrides)
+        assert isinstance(setup.data_report, DataReport), "documents have a data report"
+        yield from leak_warning(setup.data_report.splits["train"].leak)
+        yield from document_warnings(recipe, setup)
 
     def generator(self, recipe: Recipe, setup: "TrainingSetup", check: Check) -> "Generator | None":
         """Return what summarises validation documents; None if the recipe has none summarised."""
@@ -88,23 +81,12 @@ class SummarizationTask(DocumentTask[Recipe]):
         longest = {"maximum input": recipe.model.source_length, "maximum output": recipe.model.target_length}
         return {name: f"{length:,} tokens" for name, length in longest.items()}
 
-    def evaluate(
-        self,
-        runs: Sequence[Path],
-        split: "Split",
-        *,
-        overrides: Sequence[str],
-        limit: int | None,
-        results: "Results",
-        report: Report,
-        check: Check,
-    ) -> "EvaluationReport":
-        """Summarise a split of the data of the first run by every run, and score the summaries."""
+    @property
+    def evaluate(self) -> "Callable[..., Evaluation]":
+        """Function that scores summaries of runs and of files."""
         from sumpool.tasks.summarization.evaluate import evaluate_systems
 
-        return evaluate_systems(
-            runs, split, overrides=overrides, limit=limit, results=results, report=report, check=check
-        )
+        return evaluate_systems
 
 
 TASK = SummarizationTask()

@@ -8,6 +8,7 @@ import pytest
 
 from sumpool.documents.document import ReadOptions
 from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool.evaluation.task import Results
 from sumpool.inference.loading import load_model
 from sumpool.inference.run_files import models_of, newest_run, task_of
 from sumpool.progress import Progress
@@ -70,7 +71,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_classifier_learns_and_is_evaluated(run: Path) -> None:
-    report = evaluate_classifier(run)
+    report = evaluate_classifier([run])
     assert report.accuracy.mean == 1.0
     assert report.accuracy.low > 0.7
     assert sum(map(sum, report.confusion)) == report.documents
@@ -80,7 +81,7 @@ def test_a_classifier_learns_and_is_evaluated(run: Path) -> None:
     first = json.loads(lines[0])
     assert first["label"] == first["predicted"] == str(int(first["id"][1:]) % 2)
     assert json.loads((run / "evaluation" / "test" / "report.json").read_text())["documents"] == report.documents
-    fewer = evaluate_classifier(run, "train", limit=10, out=run.parent.parent / "other")
+    fewer = evaluate_classifier([run], "train", limit=10, results=Results(run.parent.parent / "other"))
     assert fewer.documents == 10
 
 
@@ -151,7 +152,7 @@ def test_the_newest_run_of_the_task_is_chosen(run: Path, tmp_path: Path, monkeyp
 
 def test_an_empty_split_is_refused(run: Path) -> None:
     with pytest.raises(RecipeError, match="the limit must be at least 1 document, got 0"):
-        evaluate_classifier(run, limit=0)
+        evaluate_classifier([run], limit=0)
 
 
 def test_a_dry_run_measures_an_update(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from pyarrow import parquet
 from pydantic import ValidationError
 
 from sumpool.data.config import SPLITS
-from sumpool.data.prepared_folder import OTHER_FOLDER, verify_prepared
+from sumpool.data.prepared_folder import OTHER_FOLDER, find_or_prepare, verify_prepared
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import no_op
-from sumpool.tasks.language_modeling.config import TextDataConfig
-from sumpool.tasks.language_modeling.prepare import SUBWORDS, TextReport, WordSubwords, find_or_prepare_text, read_texts
+from sumpool.tasks.language_modeling.config import TextDataConfig, TextReport
+from sumpool.tasks.language_modeling.prepare import SUBWORDS, WordSubwords, read_texts
 from sumpool.tasks.language_modeling.running_text import RunningTextConfig
 from sumpool.tasks.language_modeling.sources import TextSourceConfig
 from sumpool.tasks.language_modeling.stream import TextStream
@@ -33,7 +33,9 @@ def corpus(words: int = 4000, seed: int = 1) -> str:
 
 
 def prepare(tmp_path: Path, config: TextDataConfig, *, skip: bool = False) -> tuple[Path, TextReport]:
-    return find_or_prepare_text(config, tmp_path / "prepared" / "text", skip_bad_rows=skip, report=no_op, check=no_op)
+    default = tmp_path / "prepared" / "text"
+    folder = find_or_prepare(config, default, skip_bad_rows=skip, report=no_op, check=no_op)
+    return folder, TextReport.load(folder)
 
 
 def decoded(folder: Path) -> Iterator[str]:
