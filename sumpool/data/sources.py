@@ -62,12 +62,15 @@ class FilesSourceConfig(SplitFilesConfig, SourceConfig, ABC):
     target_setting: ClassVar[str] = "summary"
     target_fields: ClassVar[tuple[str, ...]] = SUMMARY_FIELDS
 
+    is_table: ClassVar[bool] = True
+    """Whether all rows have the same fields, so that a missing one is an error of the file."""
+
     @abstractmethod
-    def fields_of(self, path: Path) -> Fields:
-        """Return the field names of a file, guessing those that are not set.
+    def names(self, path: Path) -> Iterable[str]:
+        """Return the names of the fields of a file, those of the first row where rows differ; none if it is empty.
 
         Raises:
-            DataError: If the file cannot be read, or lacks a field for document or summary.
+            DataError: If the file cannot be read.
             RecipeError: If a library is not installed.
         """
 
@@ -138,37 +141,29 @@ class FilesSourceConfig(SplitFilesConfig, SourceConfig, ABC):
         """
         return next((self.fields_of(path) for path, _ in self.paths()), None)
 
-    def guess(self, names: Iterable[str], where: Path) -> Fields:
-        """Complete the field names from the names in a file.
+    def fields_of(self, path: Path) -> Fields:
+        """Return the field names of a file, guessing those that are not set.
 
         Raises:
-            DataError: If no name is usual for a document or a summary. A file without names is not an error.
+            DataError: If the file cannot be read, or lacks a field for document or summary.
+            RecipeError: If a library is not installed.
         """
-        candidates = dict.fromkeys(names)
-        document = getattr(self, self.document_setting) or guess_field(candidates, DOCUMENT_FIELDS)
-        target = getattr(self, self.target_setting) or guess_field(candidates, self.target_fields)
-        if candidates and not (document and target):
+        names = dict.fromkeys(self.names(path))
+        document = getattr(self, self.document_setting) or guess_field(names, DOCUMENT_FIELDS)
+        target = getattr(self, self.target_setting) or guess_field(names, self.target_fields)
+        if names and not (document and target):
             missing = self.target_setting if document else self.document_setting
             option = f" (init: --{missing} NAME)" if self.target_setting == "summary" else ""
             raise DataError(
-                f"{where} must have a field that looks like a {missing}, got {_quoted(candidates)}; "
+                f"{path} must have a field that looks like a {missing}, got {_quoted(names)}; "
                 f"set data.source.{missing} to its name{option}"
             )
-        id_field = self.id or guess_field(candidates, ID_FIELDS)
-        return Fields(document or self.document_setting, target or self.target_setting, id_field)
-
-    def guess_columns(self, columns: Sequence[str], where: Path) -> Fields:
-        """Complete the field names from the columns of a table, which must have all of them.
-
-        Raises:
-            DataError: If a column is missing, or no name is usual for a document or a summary.
-        """
-        fields = self.guess(columns, where)
-        for setting, name in vars(fields).items():
-            if name not in {*columns, None}:
+        id_field = self.id or guess_field(names, ID_FIELDS)
+        fields = Fields(document or self.document_setting, target or self.target_setting, id_field)
+        for setting, name in vars(fields).items() if names and self.is_table else ():
+            if name not in {*names, None}:
                 raise DataError(
-                    f"{where} must have a column {name!r}, got {_quoted(columns) or 'none'}; "
-                    f"set data.source.{setting} to its name"
+                    f"{path} must have a column {name!r}, got {_quoted(names)}; set data.source.{setting} to its name"
                 )
         return fields
 
@@ -197,10 +192,11 @@ class JsonlSourceConfig(FieldsSourceConfig):
 
     kind: Literal["jsonl"] = "jsonl"
 
-    def fields_of(self, path: Path) -> Fields:
-        """Return the field names of a file, guessing those that are not set from the first valid line."""
-        first = next((line.fields for line in read_lines(path) if isinstance(line, Line)), {})
-        return self.guess(first, path)
+    is_table: ClassVar[bool] = False
+
+    def names(self, path: Path) -> Iterable[str]:
+        """Return the names of the fields of the first valid line."""
+        return next((line.fields for line in read_lines(path) if isinstance(line, Line)), {})
 
     def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the lines of a file."""
@@ -220,10 +216,9 @@ class CsvSourceConfig(FieldsSourceConfig):
     quotes: bool = True
     """Whether cells may be in double quotes, in which separators and line breaks are text."""
 
-    def fields_of(self, path: Path) -> Fields:
-        """Return the column names of a file, guessing those that are not set."""
-        header = read_header(path, quotes=self.quotes)
-        return self.guess_columns(header, path) if header else self.guess((), path)
+    def names(self, path: Path) -> Iterable[str]:
+        """Return the column names of a file."""
+        return read_header(path, quotes=self.quotes)
 
     def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the rows of a file; the location of a row is its first line."""
@@ -323,9 +318,10 @@ class ParquetSourceConfig(FieldsSourceConfig):
 
     kind: Literal["parquet"] = "parquet"
 
-    def fields_of(self, path: Path) -> Fields:
-        """Return the column names of a file, guessing those that are not set."""
-        return self.guess_columns(open_parquet(path).schema_arrow.names, path)
+    def names(self, path: Path) -> Iterable[str]:
+        """Return the column names of a file."""
+        names: list[str] = open_parquet(path).schema_arrow.names
+        return names
 
     def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the columns of the given fields row by row."""
@@ -385,7 +381,7 @@ def read_parquet(path: Path, names: Sequence[str]) -> Iterator[Line | Reject]:
         for row in _read_batches(batches, names, str(path)):
             number += 1
             yield row
-    except (OSError, errors) as error:
+    except (OSError, KeyError, errors) as error:  # KeyError: of a table without columns
         raise DataError(
             f"{path} must be complete, got: {first_line(error)} after row {number}; get the file again"
         ) from error
@@ -443,13 +439,12 @@ class DatasetsSourceConfig(FieldsSourceConfig):
             else:
                 yield from ((folder / name, name) for name in SPLITS if name in parts)
 
-    def fields_of(self, path: Path) -> Fields:
-        """Return the column names of a dataset, guessing those that are not set."""
+    def names(self, path: Path) -> Iterable[str]:
+        """Return the column names of a dataset."""
         _require_pyarrow(self.kind)
-        for file in _arrow_files(path):
+        for file in _arrow_files(path)[:1]:
             with ExitStack() as stack:
-                return self.guess_columns(_open_arrow(file, stack).schema.names, path)
-        return self.guess((), path)
+                yield from _open_arrow(file, stack).schema.names
 
     def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the columns of the given fields row by row; the location of a row is its number in the dataset."""
@@ -813,21 +808,13 @@ class RfcSourceConfig(SourceConfig):
     body_words: int = Field(200, ge=1, le=1_000_000)
     """Minimum words of a body; RFCs with a shorter one are excluded."""
 
-    def rows(self) -> Iterator[Example | Reject]:
-        """Read all RFCs with an abstract.
-
-        Raises:
-            DataError: If the path is neither a folder nor an archive of RFCs.
-        """
-        yield from self._rows()
-
     def example(self, number: int) -> Example | None:
         """Read one RFC as `rows` does, without cleaning the others; None if `rows` has no such document.
 
         Raises:
             DataError: If the path is neither a folder nor an archive of RFCs.
         """
-        rows = self._rows(lambda other: other == number)
+        rows = self.rows(lambda other: other == number)
         return next((row for row in rows if isinstance(row, Example)), None)
 
     def examples(self, split: Split) -> Iterator[Example]:
@@ -836,10 +823,15 @@ class RfcSourceConfig(SourceConfig):
         Raises:
             DataError: If the path is neither a folder nor an archive of RFCs.
         """
-        rows = self._rows(lambda number: split_by_number(number) == split)
+        rows = self.rows(lambda number: split_by_number(number) == split)
         return (row for row in rows if isinstance(row, Example))
 
-    def _rows(self, is_wanted: Callable[[int], bool] = lambda _: True) -> Iterator[Example | Reject]:
+    def rows(self, is_wanted: Callable[[int], bool] = lambda _: True) -> Iterator[Example | Reject]:
+        """Read all RFCs with an abstract whose numbers are wanted.
+
+        Raises:
+            DataError: If the path is neither a folder nor an archive of RFCs.
+        """
         folder = self.path or bundled_sample()
         series: dict[int, tuple[str, str, set[int]]] = {}  # location, abstract, related RFCs
         excluded: set[int] = set()
@@ -872,7 +864,11 @@ class RfcSourceConfig(SourceConfig):
             return Reject(file.where, f"must have a rfc{file.number}.json beside it, got none")
         if not _is_summary(abstract):
             return None
-        document = clean_body(_decode(file.content))
+        try:
+            text = file.content.decode()
+        except UnicodeDecodeError:
+            text = file.content.decode("latin-1")  # as a few early RFCs use it
+        document = clean_body(text)
         if len(document.split()) < self.body_words:
             return None
         return Example(f"RFC{file.number}", document, abstract, split_by_number(file.number))
@@ -924,11 +920,3 @@ def _metadata(file: File) -> tuple[str, str, set[int]] | Reject:
 
 def _is_summary(abstract: str) -> bool:
     return len(abstract.split()) >= _ABSTRACT_WORDS
-
-
-def _decode(content: bytes) -> str:
-    """Decode UTF-8, or Latin-1 as used by a few early RFCs."""
-    try:
-        return content.decode()
-    except UnicodeDecodeError:
-        return content.decode("latin-1")

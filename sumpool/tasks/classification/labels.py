@@ -63,13 +63,16 @@ class LabelledSourceConfig(FilesSourceConfig):
     target_setting: ClassVar[str] = "label"
     target_fields: ClassVar[tuple[str, ...]] = LABEL_FIELDS
 
-    def fields_of(self, path: Path) -> Fields:
-        """Return the field names of a file, guessing those that are not set from the first valid line.
+    is_table: ClassVar[bool] = False
 
-        Raises:
-            DataError: If the file cannot be read, or the line lacks a usual name for document or label.
-        """
-        return self.guess(self._names(path), path)
+    def names(self, path: Path) -> Iterable[str]:
+        """Return the columns of a table, or the names of the fields of the first valid line."""
+        if uncompressed_suffix(path) in _TABLES:
+            return read_header(path)
+        if path.suffix.lower() == _PARQUET:
+            names: list[str] = open_parquet(path).schema_arrow.names
+            return names
+        return next((line.fields for line in read_lines(path) if isinstance(line, Line)), {})
 
     def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the lines of a file.
@@ -81,16 +84,8 @@ class LabelledSourceConfig(FilesSourceConfig):
             return read_rows(path)
         if path.suffix.lower() == _PARQUET:
             columns = {fields.document, fields.summary, fields.id, self.second}
-            return read_parquet(path, [name for name in self._names(path) if name in columns])
+            return read_parquet(path, [name for name in self.names(path) if name in columns])
         return read_lines(path)
-
-    def _names(self, path: Path) -> Mapping[str, object]:
-        """Columns of a table, or fields of the first valid line, by their names."""
-        if uncompressed_suffix(path) in _TABLES:
-            return dict.fromkeys(read_header(path))
-        if path.suffix.lower() == _PARQUET:
-            return dict.fromkeys(open_parquet(path).schema_arrow.names)
-        return next((line.fields for line in read_lines(path) if isinstance(line, Line)), {})
 
     def texts_of(self, row: Mapping[str, object], fields: Fields) -> tuple[str, ...]:
         """Return document, label and second document of a row."""
