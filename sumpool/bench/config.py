@@ -1,12 +1,10 @@
-"""Settings of benchmarks: the `bench` section of a recipe and `--set`, and how they are loaded."""
+"""Settings of benchmarks: the `bench` section of a recipe and `--set`."""
 
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Generic, Literal, Self, TypeVar
+from collections.abc import Sequence
+from typing import Annotated, Generic, Literal, Self, TypeVar
 
 from pydantic import Field, model_validator
 
-from sumpool.errors import RecipeError
-from sumpool.recipe.load import override_all, validate
 from sumpool.settings import Settings
 
 Section = TypeVar("Section", bound=Settings)
@@ -21,20 +19,6 @@ class BenchSettings(Settings, Generic[Section]):
 
     bench: Section
     """The benchmark."""
-
-
-def load_settings(name: str, schema: type[Section], overrides: Sequence[str], sections: Mapping[str, Any]) -> Section:
-    """Validate the settings of a benchmark, sections with overrides; `name` is for the error.
-
-    Raises:
-        RecipeError: If a setting is wrong; names all problems.
-    """
-    tree = dict(sections)
-    problems = override_all(tree, overrides)
-    settings = validate(schema, tree, problems)
-    if problems or not settings:
-        raise RecipeError(f"{name}: {'; '.join(problems)}")
-    return settings
 
 
 def split_overrides(overrides: Sequence[str], prefixes: tuple[str, ...]) -> tuple[list[str], list[str]]:

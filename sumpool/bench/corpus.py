@@ -26,7 +26,7 @@ from typing import IO, Any
 
 import torch
 
-from sumpool.bench.config import BenchSettings, CorpusConfig, load_settings
+from sumpool.bench.config import BenchSettings, CorpusConfig
 from sumpool.bench.measures import Timing
 from sumpool.bench.peer_process import PeerJob
 from sumpool.bench.peers import BUILDS, CTranslate2Peer, TransformersPeer, compute_types, library_versions
@@ -39,6 +39,7 @@ from sumpool.errors import RecipeError
 from sumpool.inference.loading import find_model
 from sumpool.io.bounded import parse_json
 from sumpool.progress import Check, Progress, Report, told_when_stopped
+from sumpool.recipe.load import load_settings
 from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import choose_device, choose_encoder_precision, choose_generation_precision
@@ -77,7 +78,7 @@ def bench_corpus(run: Path | None, overrides: Sequence[str], peers: bool, report
     with told_when_stopped(UNFINISHED), TemporaryDirectory() as name:
         work = Path(name)
         # 1. Check settings and model, and choose the documents.
-        config = load_settings("bench corpus", BenchSettings[CorpusConfig], overrides, {"bench": {}}).bench
+        config = load_settings("bench corpus", BenchSettings[CorpusConfig], {"bench": {}}, overrides).bench
         unknown = [name for name in config.peers if name not in NAMES]
         if unknown:
             raise RecipeError(f"bench.peers must name some of {', '.join(NAMES)}, got {', '.join(unknown)}")

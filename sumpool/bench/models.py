@@ -15,7 +15,7 @@ from typing import Any, final
 
 import torch
 
-from sumpool.bench.config import BenchConfig, BenchSettings, Workload, load_settings, split_overrides
+from sumpool.bench.config import BenchConfig, BenchSettings, Workload, split_overrides
 from sumpool.bench.measures import (
     COPY,
     READ,
@@ -55,7 +55,7 @@ from sumpool.inference.run_files import newest_run
 from sumpool.io.manifest import RUNS, run_folder
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.files import find_recipe
-from sumpool.recipe.load import load_recipe
+from sumpool.recipe.load import load_recipe, load_settings
 from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import (
@@ -126,7 +126,7 @@ def bench(
     changes, of_recipe = split_overrides(overrides, ("bench.",))
     changes += [f"bench.lengths={list(lengths)}"] if lengths else []
     recipe, vocabulary = _recipe(named, of_recipe, report)
-    settings = load_settings(recipe.name, BenchSettings[BenchConfig], changes, {"bench": recipe.bench or {}}).bench
+    settings = load_settings(recipe.name, BenchSettings[BenchConfig], {"bench": recipe.bench or {}}, changes).bench
     device = choose_device(recipe.train.device)
     conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
     contenders, libraries = {}, {}

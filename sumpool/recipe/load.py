@@ -110,29 +110,26 @@ def assign(tree: dict[str, Any], path: str, value: object) -> None:
     """
     if not _PATH.fullmatch(path.strip()):
         raise ValueError(f"a path must look like section.setting, got {path!r}")
-    *steps, last = [int(step) if step.isdigit() else step for step in re.findall(r"\w+", path)]
+    steps = [int(step) if step.isdigit() else step for step in re.findall(r"\w+", path)]
     container: Any = tree
     prefix = ""
-    for step, following in zip(steps, [*steps, last][1:], strict=True):
-        _require_entry(container, step, prefix)
+    for step, following in zip(steps, [*steps[1:], None], strict=True):
+        if not isinstance(step, int):
+            if not isinstance(container, dict):
+                raise ValueError(f"{prefix} must be a section to have a setting {step}, got {container!r}")
+        elif not isinstance(container, list):
+            raise ValueError(f"{prefix} must be a list to have an entry {step}, got {container!r}")
+        elif step >= len(container):
+            raise ValueError(f"{prefix} must have an entry {step}, got {len(container)} counted from 0")
+        if following is None:
+            container[step] = value
+            break
         if isinstance(container, dict) and container.get(step) is None:
             container[step] = {}
         container = container[step]
         prefix = f"{prefix}[{step}]" if isinstance(step, int) else f"{prefix}.{step}".lstrip(".")
         if isinstance(following, int) and container == {}:
             raise ValueError(f"{prefix} must be written out in the recipe before one entry can change")
-    _require_entry(container, last, prefix)
-    container[last] = value
-
-
-def _require_entry(container: object, step: str | int, prefix: str) -> None:
-    if isinstance(step, int):
-        if not isinstance(container, list):
-            raise ValueError(f"{prefix} must be a list to have an entry {step}, got {container!r}")
-        if step >= len(container):
-            raise ValueError(f"{prefix} must have an entry {step}, got {len(container)} counted from 0")
-    elif not isinstance(container, dict):
-        raise ValueError(f"{prefix} must be a section to have a setting {step}, got {container!r}")
 
 
 def recipe_schema(name: object) -> type[BaseRecipe]:
@@ -157,14 +154,27 @@ def validate(schema: type[Section], tree: dict[str, Any], problems: list[str]) -
         return None
 
 
-def list_problems(path: Path, problems: Sequence[str]) -> str:
-    """Join all problems of a file into one error message."""
+def load_settings(name: str, schema: type[Section], tree: dict[str, Any], overrides: Sequence[str]) -> Section:
+    """Validate a tree of settings with overrides, which change it in place; `name` is for the error.
+
+    Raises:
+        RecipeError: If any setting is invalid; lists all problems.
+    """
+    problems = override_all(tree, overrides)
+    settings = validate(schema, tree, problems)
+    if problems or not settings:
+        raise RecipeError(list_problems(name, problems))
+    return settings
+
+
+def list_problems(name: str | Path, problems: Sequence[str]) -> str:
+    """Join all problems of a file, or of other settings with a name, into one error message."""
     if len(problems) == 1:
-        return f"{path}: {problems[0]}"
+        return f"{name}: {problems[0]}"
     lines = [f"  - {problem}" for problem in problems[:_MAX_LISTED]]
     if len(problems) > _MAX_LISTED:
         lines.append(f"  - and {len(problems) - _MAX_LISTED} more")
-    return "\n".join([f"{path}: {len(problems)} problems", *lines])
+    return "\n".join([f"{name}: {len(problems)} problems", *lines])
 
 
 def read_tree(path: Path) -> dict[str, Any]:

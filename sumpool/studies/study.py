@@ -9,10 +9,10 @@ from typing import Generic, Literal
 from pydantic import Field
 
 from sumpool.bench import results
-from sumpool.bench.config import Section, load_settings
 from sumpool.bench.results import BenchReport, Result, write_report
 from sumpool.bench.workload import NAMES
 from sumpool.evaluation.statistics import Estimate
+from sumpool.recipe.load import Section, load_settings
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.settings import Settings
 from sumpool.training.hardware import choose_device, choose_precision
@@ -47,7 +47,7 @@ def load_study(name: str, section: type[Section], overrides: Sequence[str] = ())
     Raises:
         RecipeError: If a setting is wrong; names all problems.
     """
-    return load_settings(f"study {name}", StudySettings[section], overrides, {"study": {}})  # type: ignore[valid-type]
+    return load_settings(f"study {name}", StudySettings[section], {"study": {}}, overrides)  # type: ignore[valid-type]
 
 
 _T_QUANTILES = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from html import escape
 from itertools import groupby, tee
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from sumpool.data.config import Split
 from sumpool.data.shards import Texts
@@ -25,7 +25,7 @@ from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import choose_model
 from sumpool.io.manifest import MODEL, SHIPPED
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.recipe.load import list_problems, override_all, validate
+from sumpool.recipe.load import load_settings
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import evaluation_folder, prepared_data_of, spread
 from sumpool.settings import Settings
@@ -97,7 +97,8 @@ def evaluate_systems(
 
     # 2. Open the documents, those of the first run that has its own.
     if references:
-        documents, config = References.of_file(references), _evaluation_config(overrides)
+        documents = References.of_file(references)
+        config = load_settings("--set", EvaluationSettings, {}, overrides).evaluate
         data = file_sha256(references)
     elif runs:
         # A model that was imported, or is the shipped one, comes without its data.
@@ -231,15 +232,6 @@ class EvaluationSettings(Settings):
     """Settings of an evaluation without a run."""
 
     evaluate: EvaluationConfig = EvaluationConfig()
-
-
-def _evaluation_config(overrides: Sequence[str]) -> EvaluationConfig:
-    tree: dict[str, Any] = {}
-    problems = override_all(tree, overrides)
-    settings = validate(EvaluationSettings, tree, problems)
-    if problems or not settings:
-        raise RecipeError(list_problems(Path("--set"), problems))
-    return settings.evaluate
 
 
 def _summarize(references: Iterable[ReferenceDocument], loaded: LoadedModel, check: Check) -> Iterator[Candidate]:
