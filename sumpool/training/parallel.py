@@ -40,7 +40,7 @@ from sumpool.training.config import TrainConfig
 from sumpool.training.distillation import Teacher
 from sumpool.training.hardware import available
 from sumpool.training.processes import Processes, Value
-from sumpool.training.update import Updater, UpdateSize
+from sumpool.training.update import Updater, UpdateSize, build_optimizer, enough_memory
 
 TIMEOUT = timedelta(days=2)
 """Time that processes wait for one that prepares data or summarises; one that has ended is noticed at once."""
@@ -93,15 +93,7 @@ class DistributedProcesses(Processes):
 
 @contextmanager
 def distributed(device: str) -> Iterator[DistributedProcesses]:
-    """Join the processes that torchrun has started.
-
-    Args:
-        device: Setting `train.device`; each process on a GPU takes that of its local rank.
-
-    Raises:
-        RecipeError: If variables of torchrun are missing, or a machine has fewer GPUs than processes.
-        ResourceError: If another process ends before its work is done.
-    """
+    """Join the processes that torchrun has started, several; arguments and errors are those of `join_processes`."""
     missing = [name for name in _VARIABLES if not os.environ.get(name, "").strip()]
     if missing:
         raise RecipeError(
@@ -162,13 +154,26 @@ class ParallelUpdater(Updater):
                 "train.auto_batch must be false in a training of several processes, got true: lower train.batch_tokens "
                 "and raise train.accumulate"
             )
+        super().__init__(model, config, device, teacher)
         self._processes = processes
         self._replica: nn.parallel.DistributedDataParallel | None = None
         self._sharded: FSDPModule | None = None
         self._is_idle = False
         self._imbalance = 0.0
         self._reached: set[int] = set()
-        super().__init__(model, config, device, teacher)
+        if is_sharded(config, model, device, processes):
+            for tensor in self._objective.state_dict().values():
+                dist.broadcast(tensor, 0)
+            self._sharded = fully_shard(self._objective, mesh=init_device_mesh(device.type, (processes.size,)))
+            self.optimizer = build_optimizer(model, config)  # of parameters that are parts now
+            self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # torch 2.13 renames broadcast_buffers
+            # Losses of weight 0 leave parameters without gradients.
+            self._replica = nn.parallel.DistributedDataParallel(
+                self._objective, broadcast_buffers=False, find_unused_parameters=True, gradient_as_bucket_view=True
+            )
 
     def batches(self, data: TrainingData, indices: Sequence[Sequence[int]], step: int) -> list[Batch]:
         """Collate the share of this process; a process without documents gets the shortest one, without weight.
@@ -224,37 +229,31 @@ class ParallelUpdater(Updater):
             if self._sharded:
                 self._sharded.reshard()
 
-    def _distribute(self) -> None:
-        if is_sharded(self.config, self.model, self.device, self._processes):
-            for tensor in self._objective.state_dict().values():
-                dist.broadcast(tensor, 0)
-            mesh = init_device_mesh(self.device.type, (self._processes.size,))
-            self._sharded = fully_shard(self._objective, mesh=mesh)
-            return
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # torch 2.13 renames broadcast_buffers
-            # Losses of weight 0 leave parameters without gradients.
-            self._replica = nn.parallel.DistributedDataParallel(
-                self._objective, broadcast_buffers=False, find_unused_parameters=True, gradient_as_bucket_view=True
-            )
-
-    def _size_of(self, batches: Sequence[Batch]) -> UpdateSize:
+    def _backward(self, batches: Sequence[Batch]) -> tuple[UpdateSize, dict[str, Tensor], Tensor]:
+        """Compute the gradient of an update of all processes, which exchange theirs in the last backward pass."""
         own = UpdateSize.of(batches)
         counts = torch.tensor([own.target_tokens, own.documents, own.source_tokens], dtype=torch.float64)
         tokens, documents, source_tokens = self._processes.sum(counts * (not self._is_idle)).tolist()
-        return UpdateSize(tokens, documents, source_tokens, self._imbalance)
-
-    def _accumulate(self, batch: Batch, size: UpdateSize, *, is_last: bool) -> dict[str, Tensor]:
-        if self._is_idle:
-            size = UpdateSize(math.inf, math.inf)
-        batch = batch.to(self.device)
-        with self._replica.no_sync() if self._replica and not is_last else nullcontext():
-            loss, parts = (self._replica or self._objective)(batch, size)
-            total = loss * self._processes.size  # of which gradients are averaged over the processes
-            if self._sharded:
-                total = self._synchronise(total, self._sharded, is_last=is_last)
-            total.backward()
-        return {name: value.detach() for name, value in {"loss": loss, **parts}.items()}
+        size = UpdateSize(tokens, documents, source_tokens, self._imbalance)
+        weight = UpdateSize(math.inf, math.inf) if self._is_idle else size
+        totals: dict[str, Tensor] = {}
+        for number, batch in enumerate(batches, 1):
+            is_last = number == len(batches)
+            with (
+                enough_memory(batch, self.config.batch_tokens),
+                self._replica.no_sync() if self._replica and not is_last else nullcontext(),
+            ):
+                loss, parts = (self._replica or self._objective)(batch.to(self.device), weight)
+                total = loss * self._processes.size  # of which gradients are averaged over the processes
+                if self._sharded:
+                    total = self._synchronise(total, self._sharded, is_last=is_last)
+                total.backward()
+            for name, value in {"loss": loss.detach(), **parts}.items():
+                totals[name] = totals[name] + value if name in totals else value
+        sums = self._processes.sum(torch.stack(list(totals.values()))).unbind()
+        norm = nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
+        norm = norm.full_tensor() if isinstance(norm, DTensor) else norm
+        return size, dict(zip(totals, sums, strict=True)), norm
 
     def _synchronise(self, loss: Tensor, sharded: FSDPModule, *, is_last: bool) -> Tensor:
         """Let the backward pass of a loss scatter the sum of the gradients if it is the last one of the update.
@@ -275,13 +274,6 @@ class ParallelUpdater(Updater):
                     loss = loss + 0 * parameters[index].sum()
             self._reached.clear()
         return loss
-
-    def _sum(self, totals: list[Tensor]) -> Sequence[Tensor]:
-        return self._processes.sum(torch.stack(totals)).unbind()
-
-    def _clip_norm(self) -> Tensor:
-        norm = super()._clip_norm()
-        return norm.full_tensor() if isinstance(norm, DTensor) else norm
 
 
 def is_sharded(config: TrainConfig, model: nn.Module, device: torch.device, processes: Processes) -> bool:

@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -178,7 +177,6 @@ class Updater:
         if teacher:
             teacher.prepare(model)
         self._objective = Objective(model, config, self.precision, teacher)
-        self._distribute()
         self.optimizer = build_optimizer(model, config)
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self.division = BatchDivision(config.batch_tokens, self._parameters) if config.auto_batch else None
@@ -201,16 +199,8 @@ class Updater:
         """
         self.model.train()
         self.optimizer.zero_grad(set_to_none=True)
-        size = self._size_of(batches)
-        totals: dict[str, Tensor] = {}
-        for number, batch in enumerate(batches, 1):
-            work = partial(self._accumulate, size=size, is_last=number == len(batches))
-            with enough_memory(batch, self.config.batch_tokens):
-                parts = self.division.run(batch, work) if self.division else work(batch)
-            for name, value in parts.items():
-                totals[name] = totals[name] + value if name in totals else value
-        loss, nll, *auxiliary = self._sum(list(totals.values()))
-        norm = self._clip_norm()
+        size, totals, norm = self._backward(batches)
+        loss, nll, *auxiliary = totals.values()
         if self.config.clip_value:
             nn.utils.clip_grad_value_(self._parameters, self.config.clip_value)
         required = torch.stack([loss, nll, norm.to(loss.dtype)])
@@ -261,27 +251,25 @@ class Updater:
         """Return a context within which the model may be called for validation."""
         return nullcontext()
 
-    # What `ParallelUpdater` does in another way:
+    def _backward(self, batches: Sequence[Batch]) -> tuple[UpdateSize, dict[str, Tensor], Tensor]:
+        """Compute the gradient of an update, and clip its norm.
 
-    def _distribute(self) -> None:
-        """Distribute the model over processes."""
+        Returns:
+            Size of the update; its loss, nll and auxiliary metrics, in this order; norm of the gradient before that.
+        """
+        size, totals = UpdateSize.of(batches), dict[str, Tensor]()
 
-    def _size_of(self, batches: Sequence[Batch]) -> UpdateSize:
-        return UpdateSize.of(batches)
+        def accumulate(batch: Batch) -> dict[str, Tensor]:
+            loss, parts = self._objective(batch.to(self.device), size)
+            loss.backward()
+            return {"loss": loss.detach(), **parts}
 
-    def _accumulate(self, batch: Batch, size: UpdateSize, *, is_last: bool) -> dict[str, Tensor]:
-        """Accumulate the gradient of a batch; return its part of loss, nll and auxiliary metrics, in this order."""
-        del is_last  # after which processes exchange gradients
-        loss, parts = self._objective(batch.to(self.device), size)
-        loss.backward()
-        return {name: value.detach() for name, value in {"loss": loss, **parts}.items()}
-
-    def _sum(self, totals: list[Tensor]) -> Sequence[Tensor]:
-        return totals
-
-    def _clip_norm(self) -> Tensor:
-        """Clip the norm of the gradient; return that before."""
-        return nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
+        for batch in batches:
+            with enough_memory(batch, self.config.batch_tokens):
+                parts = self.division.run(batch, accumulate) if self.division else accumulate(batch)
+            for name, value in parts.items():
+                totals[name] = totals[name] + value if name in totals else value
+        return size, totals, nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
 
 
 class BatchDivision:

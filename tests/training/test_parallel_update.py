@@ -131,7 +131,7 @@ def test_imbalance_is_that_of_the_fullest_share() -> None:
 
 def test_a_process_without_documents_takes_the_shortest(monkeypatch: pytest.MonkeyPatch) -> None:
     assert divide([7, 4], 3) == [[0], [1], []]
-    monkeypatch.setattr(ParallelUpdater, "_distribute", lambda _: None)
+    monkeypatch.setattr(nn.parallel, "DistributedDataParallel", Mock())
     updater = ParallelUpdater(new_model(), CONFIG, CPU, None, Processes(2, 3))
     shortest = min((0, 1), key=lambda index: len(DATA.training[index].ids))
     (batch,) = updater.batches(DATA, [[0, 1]], 1)
@@ -139,7 +139,7 @@ def test_a_process_without_documents_takes_the_shortest(monkeypatch: pytest.Monk
 
 
 def test_shares_have_the_documents_of_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ParallelUpdater, "_distribute", lambda _: None)
+    monkeypatch.setattr(nn.parallel, "DistributedDataParallel", Mock())
     config = CONFIG.model_copy(update={"batch_tokens": 64})
     update = [[3, 4], [5], [0, 1, 2]]
     rows = []
