@@ -189,7 +189,9 @@ def verify_prepared(folder: Path, *, full: bool = False, check: Check = no_op) -
     """
     manifest = Manifest.read(folder, "prepared data")
     cache = _cache_file(folder)
-    cached = {} if full else _read_cache(cache)
+    cached: dict[str, _State] = {}
+    with suppress(OSError, ValueError, LookupError, TypeError):  # of no file, or a damaged one
+        cached = {} if full else {**parse_json(read_regular(cache))["files"]}
     verified: dict[str, _State] = {}
     for name, digest in manifest.files.items():
         state = _verified_state(folder / name, digest.sha256)
@@ -211,15 +213,6 @@ def _cache_file(folder: Path) -> Path:
     with suppress(RuntimeError):  # a user without a home
         root = Path(root).expanduser()
     return Path(root) / "verified" / f"{name}.json"
-
-
-def _read_cache(cache: Path) -> Mapping[str, _State]:
-    """Read the cached states; empty if there are none or the file is damaged."""
-    try:
-        files = parse_json(read_regular(cache))["files"]
-    except (OSError, ValueError, LookupError, TypeError):
-        return {}
-    return files if isinstance(files, dict) else {}
 
 
 def _verified_state(path: Path, sha256: str) -> _State:

@@ -97,8 +97,8 @@ def summarize_run(run: Path) -> RunSummary:
         manifest = Manifest.read(run)
         tree = read_recipe(run)
         parameters, size = _weights(run / MODEL, manifest)
-        validations = read_records(run / JOURNAL, "validation")
-        step = max((record["step"] for record in read_records(run / JOURNAL, "step", last=True)), default=0)
+        validations = records_of(run / JOURNAL, "validation")
+        step = max((record["step"] for record in records_of(run / JOURNAL, "step", last=True)), default=0)
     except (SumpoolError, OSError, ValueError, LookupError, TypeError) as error:
         return RunSummary(run_name(run), "", "damaged", first_line(error), date=date)
     train = tree.get("train") or {}
@@ -137,7 +137,7 @@ def read_recipe(run: Path) -> dict[str, Any]:
     return tree
 
 
-def read_records(path: Path, kind: str, *, last: bool = False) -> list[dict[str, Any]]:
+def records_of(path: Path, kind: str, *, last: bool = False) -> list[dict[str, Any]]:
     """Read the records of one kind in a metrics log, or only the last one; lines of other kinds are not parsed."""
     if not path.exists():
         return []
@@ -237,7 +237,7 @@ def describe_run(run: Path) -> RunDetails:
         summary = replace(summary, state="damaged", problem=str(error))
     validations = [
         {name: value for name, value in record.items() if isinstance(value, int | float) and name != "best"}
-        for record in read_records(run / JOURNAL, "validation")
+        for record in records_of(run / JOURNAL, "validation")
     ]
     systems = {
         split: {
@@ -248,7 +248,7 @@ def describe_run(run: Path) -> RunDetails:
         for split, report in evaluations(run)
         if "rows" in report
     }
-    samples = read_records(run / SAMPLES, "sample")
+    samples = records_of(run / SAMPLES, "sample")
     last = max((sample["step"] for sample in samples), default=0)
     tree = read_recipe(run)
     return RunDetails(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.errors import CheckpointError, DataError
-from sumpool.runs.run_summary import describe_run, list_runs, read_records, run_folders, sparkline, summarize_run
+from sumpool.runs.run_summary import describe_run, list_runs, records_of, run_folders, sparkline, summarize_run
 from tests.runs.runs import add_evaluation, make_run
 
 
@@ -108,9 +108,9 @@ def test_folders_of_sweeps_are_searched_and_checkpoints_are_not(tmp_path: Path) 
 def test_incomplete_last_line_is_ignored(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"kind": "step", "step": 1}\n{"kind": "validation", "step": 1}\n{"kind": "step", "ste')
-    assert read_records(path, "step") == [{"kind": "step", "step": 1}]
-    assert read_records(path, "validation", last=True) == [{"kind": "validation", "step": 1}]
-    assert read_records(tmp_path / "none", "step") == []
+    assert records_of(path, "step") == [{"kind": "step", "step": 1}]
+    assert records_of(path, "validation", last=True) == [{"kind": "validation", "step": 1}]
+    assert records_of(tmp_path / "none", "step") == []
 
 
 def test_newest_run_comes_first(tmp_path: Path) -> None:
