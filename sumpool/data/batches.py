@@ -6,12 +6,13 @@ replaying earlier ones.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from sumpool.core.nn.numerics import to_device
 from sumpool.data.shards import Item
@@ -61,11 +62,9 @@ class Batch:
         """Copy the batch from the host to a device, without waiting for it; on a CPU it stays where it is."""
         if device.type == "cpu":
             return self
-        ids, mask, sentences = (to_device(tensor, device) for tensor in (self.ids, self.mask, self.sentences))
-        target, phrases = (
-            None if tensor is None else to_device(tensor, device) for tensor in (self.target, self.phrases)
-        )
-        return Batch(ids, mask, sentences, target, self.documents, phrases, self.pad, self.lengths)
+        tensors = {name: value for name, value in vars(self).items() if isinstance(value, Tensor)}
+        copies: dict[str, Any] = {name: to_device(tensor, device) for name, tensor in tensors.items()}
+        return replace(self, **copies)
 
 
 def collate(
@@ -86,8 +85,8 @@ def collate(
     """
     pad, eos = special_tokens.pad, special_tokens.eos
     truncated = [EncodedDocument(item.ids, item.sentences).truncate(source_length, special_tokens) for item in items]
-    ids = _pad([document.ids for document in truncated], pad)
-    sentences = _pad([document.sentences for document in truncated], 0)
+    ids = pad_rows([document.ids for document in truncated], pad)
+    sentences = pad_rows([document.sentences for document in truncated], 0)
     lengths = tuple(len(document.ids) for document in truncated)
     mask = torch.arange(ids.size(1)) < torch.tensor(lengths)[:, None]  # (batch, length)
     targets = [
@@ -103,9 +102,9 @@ def collate(
         ids=ids,
         mask=mask,
         sentences=sentences,
-        target=_pad(targets, pad) if targets else None,
+        target=pad_rows(targets, pad) if targets else None,
         documents=tuple(item.id for item in items),
-        phrases=_pad(phrases, 0) if phrases else None,
+        phrases=pad_rows(phrases, 0) if phrases else None,
         pad=pad,
         lengths=lengths,
     )
@@ -179,12 +178,10 @@ def fill_batches(
     return batches
 
 
-def _pad(rows: Sequence[np.ndarray], value: int) -> Tensor:
-    """Stack arrays of any length into (rows, longest), padded at the end."""
-    padded = torch.full((len(rows), max(len(row) for row in rows)), value, dtype=torch.int64)
-    for index, row in enumerate(rows):
-        padded[index, : len(row)] = torch.from_numpy(row.astype(np.int64))
-    return padded
+def pad_rows(rows: Sequence[np.ndarray], value: int) -> Tensor:
+    """Stack arrays of any length into (rows, longest) int64, padded at the end."""
+    tensors = [torch.from_numpy(row.astype(np.int64)) for row in rows]
+    return pad_sequence(tensors, batch_first=True, padding_value=value)
 
 
 Collate = Callable[[Sequence[Item], int, int, "Phrases | None", SpecialTokens], Batch]

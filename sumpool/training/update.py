@@ -166,7 +166,6 @@ class Updater:
             RecipeError: If a pattern of `config.trainable` matches no parameter.
         """
         self.model = model
-        self.teacher = teacher
         if teacher:
             teacher.model.to(device)
         self.config = config

@@ -80,7 +80,7 @@ def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = no_op) ->
         DataError: If the prepared data is missing or damaged, or has ids that the vocabulary lacks.
     """
     prepared = prepared_data_of(loaded.folder, loaded.recipe, check)
-    stream = TextStream.open(prepared, split, loaded.tokenizer.vocab_size)
+    stream = TextStream(prepared, split, loaded.tokenizer.vocab_size)
     return stream.read(0, len(stream))[0]
 
 

@@ -10,12 +10,12 @@ Both arrays are little-endian.
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
-from sumpool.data.batches import Batch, BatchPlan
+from sumpool.data.batches import Batch, BatchPlan, pad_rows
 from sumpool.data.config import Split
 from sumpool.data.shards import Item, open_array
 from sumpool.errors import DataError
@@ -57,14 +57,7 @@ class TextStream:
         boundaries: (tokens,), 1 at the last token of a segment of the teacher, memory-mapped; None without one.
     """
 
-    def __init__(self, ids: np.ndarray, boundaries: np.ndarray | None, vocabulary: int, path: Path) -> None:
-        self.ids = ids
-        self.boundaries = boundaries
-        self._vocabulary = vocabulary
-        self._path = path
-
-    @classmethod
-    def open(cls, folder: Path, split: Split, vocabulary: int = 1 << 31) -> Self:
+    def __init__(self, folder: Path, split: Split, vocabulary: int = 1 << 31) -> None:
         """Open a split of a prepared folder without reading it.
 
         Args:
@@ -75,7 +68,8 @@ class TextStream:
         Raises:
             DataError: If a file is missing or of another size.
         """
-        path = folder / split
+        self._path = path = folder / split
+        self._vocabulary = vocabulary
         if not (path / STREAM).is_file():
             raise DataError(f"{folder} must hold running text, got no {split}/{STREAM}; run sumpool prepare")
         facts = read_json(path / STREAM, DataError, _ADVICE)
@@ -87,9 +81,9 @@ class TextStream:
             ) from error
         if not isinstance(tokens, int) or tokens < 0:
             raise DataError(f"{path / STREAM} must state a number of tokens, got {tokens!r}; {_ADVICE}")
-        ids = open_array(path / "tokens.bin", dtype, tokens)
+        self.ids = open_array(path / "tokens.bin", dtype, tokens)
         taught = (path / "boundaries.bin").is_file()
-        return cls(ids, open_array(path / "boundaries.bin", _BOUNDARY, tokens) if taught else None, vocabulary, path)
+        self.boundaries = open_array(path / "boundaries.bin", _BOUNDARY, tokens) if taught else None
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -208,20 +202,13 @@ def collate_windows(
         special_tokens: Ids, of which that of padding counts.
     """
     del source_length, target_length, teacher
-    longest = max(len(item.ids) for item in items)
-    ids, target = (torch.full((len(items), longest), special_tokens.pad) for _ in range(2))
-    segments = torch.full((len(items), longest), PADDING)
-    for row, item in enumerate(items):
-        assert item.target is not None, "a window has next tokens"
-        length = len(item.ids)
-        ids[row, :length] = torch.from_numpy(item.ids)
-        target[row, :length] = torch.from_numpy(item.target)
-        segments[row, :length] = torch.from_numpy(item.sentences)
+    ids = pad_rows([item.ids for item in items], special_tokens.pad)
+    segments = pad_rows([item.sentences for item in items], PADDING)
     return Batch(
         ids=ids,
         mask=segments != PADDING,
         sentences=torch.zeros_like(ids),
-        target=target,
+        target=pad_rows([item.target for item in items if item.target is not None], special_tokens.pad),
         documents=tuple(item.id for item in items),
         phrases=segments,
         pad=special_tokens.pad,

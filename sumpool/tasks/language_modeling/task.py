@@ -37,9 +37,7 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
         from sumpool.data.batches import TrainingData
         from sumpool.tasks.language_modeling.stream import TextStream, TextWindows, WindowSampler, collate_windows
 
-        training, validation = (
-            TextStream.open(prepared, split, tokenizer.vocab_size) for split in ("train", "validation")
-        )
+        training, validation = (TextStream(prepared, split, tokenizer.vocab_size) for split in ("train", "validation"))
         length = recipe.model.length
 
         def sampler(batch_tokens: int) -> WindowSampler:

@@ -41,7 +41,7 @@ def prepare(tmp_path: Path, config: TextDataConfig, *, skip: bool = False) -> tu
 def decoded(folder: Path) -> Iterator[str]:
     tokenizer = load_tokenizer(folder)
     for split in SPLITS:
-        yield tokenizer.decode(TextStream.open(folder, split, tokenizer.vocab_size).ids.tolist())
+        yield tokenizer.decode(TextStream(folder, split, tokenizer.vocab_size).ids.tolist())
 
 
 def write(path: Path, text: str) -> TextSourceConfig:
@@ -70,7 +70,7 @@ def test_parts_of_a_text_do_not_change_it(tmp_path: Path, monkeypatch: pytest.Mo
     parts, _ = prepare(tmp_path, TextDataConfig.model_validate({**settings, "prepared": tmp_path / "parts"}))
     assert list(decoded(parts)) == list(decoded(whole))
     for split in SPLITS:
-        one, other = (TextStream.open(folder, split).boundaries for folder in (whole, parts))
+        one, other = (TextStream(folder, split).boundaries for folder in (whole, parts))
         assert one is not None
         assert other is not None
         assert one.tolist() == other.tolist()
@@ -131,7 +131,7 @@ def test_boundaries_of_the_teacher(tmp_path: Path) -> None:
     text = corpus().replace("river", "jöki")
     settings = {"source": write(tmp_path / "a.txt", text), "subwords": 40}
     folder, report = prepare(tmp_path, TextDataConfig.model_validate(settings))
-    stream = TextStream.open(folder, "train")
+    stream = TextStream(folder, "train")
     assert stream.boundaries is not None
     tokens = load_tokenizer(folder).token_bytes()
     segments, segment = [], b""

@@ -30,7 +30,7 @@ def write(folder: Path, vocabulary: int, ids: list[int]) -> None:
 @pytest.mark.parametrize(("vocabulary", "size"), [(300, 2), (65_536, 2), (65_537, 4)])
 def test_ids_are_mapped_and_read_as_a_ring(vocabulary: int, size: int, tmp_path: Path) -> None:
     write(tmp_path, vocabulary, [5, 6, 7, 299])
-    stream = TextStream.open(tmp_path, "test", vocabulary)
+    stream = TextStream(tmp_path, "test", vocabulary)
     assert stream.ids.tolist() == [5, 6, 7, 299]
     assert stream.ids.itemsize == size
     ids, boundaries = stream.read(3, 7)
@@ -41,10 +41,10 @@ def test_ids_are_mapped_and_read_as_a_ring(vocabulary: int, size: int, tmp_path:
 
 def test_damage_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"must hold running text, got no test/stream.json; run sumpool prepare"):
-        TextStream.open(tmp_path, "test")
+        TextStream(tmp_path, "test")
     write(tmp_path, 300, [5, 6, 250])
     with pytest.raises(DataError, match="must hold ids from 0 to 99, got 5 to 250 from token 0; run sumpool prepare"):
-        TextStream.open(tmp_path, "test", 100).read(0, 3)
+        TextStream(tmp_path, "test", 100).read(0, 3)
     for facts, message in (
         ({"tokens": 3}, "the type of the tokens, got KeyError"),
         ({"tokens": -1, "type": "int32"}, "must state a number of tokens, got -1"),
@@ -52,13 +52,13 @@ def test_damage_is_named(tmp_path: Path) -> None:
     ):
         (tmp_path / "test" / STREAM).write_text(json.dumps(facts))
         with pytest.raises(DataError, match=message):
-            TextStream.open(tmp_path, "test")
+            TextStream(tmp_path, "test")
 
 
 def stream(tmp_path: Path, tokens: int = 103, *, taught: bool = False) -> TextStream:
     ids = np.arange(5, 5 + tokens)
     write_stream(tmp_path, "train", ids, ids % 3 == 0 if taught else None, 500)
-    return TextStream.open(tmp_path, "train", 500)
+    return TextStream(tmp_path, "train", 500)
 
 
 def target_of(windows: TextWindows, index: int) -> list[int]:
