@@ -20,8 +20,8 @@ from packed import PACK, require_small_vocabulary, save_recipe, write_parts
 
 from sumpool.data.config import Split
 from sumpool.data.prepared_folder import find_or_prepare
-from sumpool.data.report import REPORT_FILE
 from sumpool.data.shards import Item, Shard
+from sumpool.io.manifest import REPORT
 from sumpool.progress import no_op
 from sumpool.recipe.files import find_recipe
 from sumpool.recipe.load import load_recipe
@@ -84,7 +84,7 @@ def _pack_stage(recipe: Recipe, out: Path, max_bytes: float) -> dict[str, Any]:
     stage.mkdir(parents=True, exist_ok=True)
     for old in stage.glob("*.xz"):
         old.unlink()
-    for path in (*tokenizer_files(prepared), prepared / REPORT_FILE):
+    for path in (*tokenizer_files(prepared), prepared / REPORT):
         (stage / path.name).write_bytes(path.read_bytes())
     save_recipe(recipe, stage)
     entry: dict[str, Any] = {"name": recipe.name, "bytes": 0}

@@ -16,13 +16,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sumpool.data.report import REPORT_FILE
 from sumpool.data.shards import Item
 from sumpool.errors import DataError
-from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.manifest import RECIPE, REPORT, FileDigest, Manifest
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.recipe.schema import Recipe
-from sumpool.runs.run_folder import RECIPE
 from sumpool.text.tokenizer import tokenizer_files
 
 PACK = "pack.json"
@@ -151,7 +149,7 @@ def begin_run(run: Path, stage: Path) -> Recipe:
     """Make the run folder of a stage, without weights, unless it exists; return its recipe."""
     if not (run / "manifest.json").is_file():
         run.mkdir(parents=True, exist_ok=True)
-        names = [RECIPE, *(path.name for path in tokenizer_files(stage)), REPORT_FILE]
+        names = [RECIPE, *(path.name for path in tokenizer_files(stage)), REPORT]
         for name in names:
             (run / name).write_bytes((stage / name).read_bytes())
         Manifest({name: FileDigest.of(run / name) for name in names}).write(run)

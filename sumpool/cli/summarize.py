@@ -258,7 +258,8 @@ def summarize(
 
 def _trained_field(model: Path | None) -> str | None:
     """Return the field of the documents that a model was trained on; None if it is not known."""
-    from sumpool.inference.run_files import REPORT, choose_model
+    from sumpool.inference.run_files import choose_model
+    from sumpool.io.manifest import REPORT
 
     try:  # without the schema of reports, which takes longer to import than a document to summarise
         fields = read_json(choose_model(model) / REPORT, DataError, "train again").get("fields")

@@ -17,11 +17,11 @@ from sumpool.data.config import SPLITS, Example, Fields, Split
 from sumpool.data.shards import Texts
 from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular
+from sumpool.io.manifest import REPORT
 from sumpool.settings import first_problem
 from sumpool.text.fragments import LOW_LEAK, overlap
 from sumpool.text.language import ENGLISH, split_words
 
-REPORT_FILE = "report.json"
 LONG_DOCUMENT_TOKENS = 8192
 HIGH_LEAK = 0.9
 """Fraction of the summaries' 8-grams in the documents from which on a model would only learn to find them."""
@@ -237,7 +237,7 @@ class PreparedReport(ABC):
 
     def save(self, folder: Path) -> None:
         """Write the report to a prepared folder."""
-        (folder / REPORT_FILE).write_bytes(TypeAdapter(type(self)).dump_json(self, indent=1) + b"\n")
+        (folder / REPORT).write_bytes(TypeAdapter(type(self)).dump_json(self, indent=1) + b"\n")
 
     @classmethod
     def load(cls, folder: Path) -> Self:
@@ -246,7 +246,7 @@ class PreparedReport(ABC):
         Raises:
             DataError: If the report is missing or invalid.
         """
-        path = folder / REPORT_FILE
+        path = folder / REPORT
         try:
             return cls.parse(read_regular(path), path)
         except OSError as error:

@@ -15,15 +15,13 @@ from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, DataError
 from sumpool.inference.run_files import (
-    RECIPE,
-    REPORT,
     RunFiles,
     choose_model,
     newest_run,
     require_task,
     run_recipe,
 )
-from sumpool.io.manifest import ADVICE, MODEL, Manifest, run_folder
+from sumpool.io.manifest import ADVICE, MODEL, RECIPE, REPORT, Manifest, run_folder
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.schema import BaseRecipe, Recipe, RecipeOf

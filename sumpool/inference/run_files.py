@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_object, read_regular
-from sumpool.io.manifest import ADVICE, MODEL, RUNS, SHIPPED, Manifest, run_folder, run_name
+from sumpool.io.manifest import ADVICE, MODEL, RECIPE, REPORT, RUNS, SHIPPED, Manifest, run_folder, run_name
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.recipe.files import parse
@@ -24,9 +24,6 @@ from sumpool.text.language import ENGLISH
 if TYPE_CHECKING:
     from sumpool.recipe.schema import BaseRecipe, Recipe
 
-
-RECIPE: Final = "recipe.yaml"
-REPORT: Final = "report.json"
 
 USED = ".used"
 """File in the folder of run folders with the path of the run that summarises by default, relative to it."""

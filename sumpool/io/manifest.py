@@ -21,6 +21,10 @@ from sumpool.progress import Check, no_op
 NAME = "manifest.json"
 MODEL = "model.safetensors"
 """File of a run folder with its best weights."""
+RECIPE = "recipe.yaml"
+"""File of a run folder with its recipe."""
+REPORT = "report.json"
+"""File of a run folder and of prepared data with the data report."""
 SHIPPED = Path(str(files("sumpool").joinpath("shipped")))
 """Run folder of the shipped model, trained by recipes/default.yaml; its name everywhere is `shipped`."""
 SCHEMA = 2

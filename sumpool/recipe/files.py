@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from sumpool.errors import RecipeError
+from sumpool.io.manifest import RECIPE
 
 SUFFIX = ".yaml"
 MAX_CHARACTERS = 200_000
@@ -64,7 +65,7 @@ def find_recipe(path: Path) -> Path:
 
     A file or a run folder of the same name takes precedence. A name has no suffix: `rfc.yaml` is always a file.
     """
-    if path.suffix == SUFFIX or path.is_absolute() or path.is_file() or (path / "recipe.yaml").is_file():
+    if path.suffix == SUFFIX or path.is_absolute() or path.is_file() or (path / RECIPE).is_file():
         return path
     packaged = recipes_folder() / f"{path.as_posix()}{SUFFIX}"
     return packaged if ".." not in path.parts and packaged.is_file() else path

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from sumpool.errors import RecipeError
+from sumpool.io.manifest import RECIPE
 from sumpool.recipe.files import MAX_CHARACTERS, Inline, packaged_recipes, parse, write
 from sumpool.recipe.schema import DEFAULT, BaseRecipe, Recipe
 from sumpool.settings import OneOf, Settings, broken_rule, config_class, kinds
@@ -38,7 +39,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     Raises:
         RecipeError: If the file cannot be read or any setting is invalid; lists all problems.
     """
-    path = path / "recipe.yaml" if path.is_dir() else path
+    path = path / RECIPE if path.is_dir() else path
     return make_recipe(read_tree(path), overrides, path)
 
 
@@ -220,7 +221,7 @@ def read_text(path: Path) -> str:
 
 def load_any_recipe(path: Path, overrides: Sequence[str] = ()) -> BaseRecipe:
     """Load a recipe of any task; arguments and errors are those of `load_recipe`."""
-    path = path / "recipe.yaml" if path.is_dir() else path
+    path = path / RECIPE if path.is_dir() else path
     return make_any_recipe(read_tree(path), overrides, path)
 
 

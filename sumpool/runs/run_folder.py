@@ -7,11 +7,10 @@ from typing import Any
 
 from sumpool.data.config import Split
 from sumpool.data.prepared_folder import content_digest, find_by_content, verify_prepared
-from sumpool.data.report import REPORT_FILE
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import disk_errors, remove_temporary, replace_file, replace_folder, temporary_path
 from sumpool.io.lock import HOLDER_SUFFIX, locked, locked_for_writing
-from sumpool.io.manifest import MODEL, FileDigest, Manifest
+from sumpool.io.manifest import MODEL, RECIPE, REPORT, FileDigest, Manifest
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.replaceable import is_free, other_content, replace_listed_file
 from sumpool.progress import Check, Progress, Report, no_op
@@ -23,7 +22,6 @@ from sumpool.training.checkpoint import TrainingState
 from sumpool.training.processes import Processes
 from sumpool.training.update import schedule_factor
 
-RECIPE = "recipe.yaml"
 LOCK = ".lock"
 _WITHOUT_MANIFEST = {LOCK, LOCK + HOLDER_SUFFIX}
 """Files that a run may have before its manifest."""
@@ -118,7 +116,7 @@ def _open(run: Path, recipe: BaseRecipe, prepared: Path, report: Report) -> bool
             _continue(run, recipe, prepared)
         else:
             # The manifest lists the files as incoming ones until they are complete.
-            copied = (*(path.name for path in tokenizer_files(prepared)), REPORT_FILE, *find_task(recipe.task).files)
+            copied = (*(path.name for path in tokenizer_files(prepared)), REPORT, *find_task(recipe.task).files)
             contents = {RECIPE: dump_recipe(recipe).encode()}
             contents |= {name: (prepared / name).read_bytes() for name in copied}
             files = {name: FileDigest.of_bytes(content) for name, content in contents.items()}
@@ -202,7 +200,7 @@ def _settings(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: 
 
 def copied_files(task: str) -> tuple[str, ...]:
     """Files that run folders of a task copy from prepared data to be usable without it; each has one tokenizer."""
-    return (*TOKENIZER_FILES, REPORT_FILE, *find_task(task).files)
+    return (*TOKENIZER_FILES, REPORT, *find_task(task).files)
 
 
 def require_new(folder: Path) -> None:

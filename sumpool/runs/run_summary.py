@@ -11,19 +11,16 @@ from typing import Any, Literal
 
 from safetensors import SafetensorError, safe_open
 
-from sumpool.data.report import REPORT_FILE, DataReport
+from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, DataError, SumpoolError, first_line
 from sumpool.io.bounded import check_tensor_header, parse_json, read_regular
-from sumpool.io.manifest import MODEL, Manifest, run_name
+from sumpool.io.manifest import MODEL, RECIPE, REPORT, Manifest, run_name
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.recipe.files import parse
 from sumpool.training.journal import JOURNAL, MAX_BYTES, SAMPLES
 
 RunState = Literal["finished", "in progress", "imported", "damaged"]
 MEASURES = ("rouge1", "rouge2", "rougeLsum")
-RECIPE = "recipe.yaml"
-"""File of a run folder, named here too because its own module imports torch."""
-
 _OF_SUMMARIES = ("model.target_length", "model.decoder.layers", "model.output")
 """Settings that a classifier does not use."""
 _BARS = "▁▂▃▄▅▆▇█"
@@ -316,7 +313,7 @@ def _layer(layer: Mapping[str, Any]) -> str:
 
 def _data(run: Path, tree: Mapping[str, Any]) -> dict[str, str]:
     """Return facts of the data report as text; nothing of a run without one, such as an imported model."""
-    if not (run / REPORT_FILE).is_file():
+    if not (run / REPORT).is_file():
         return {}
     try:
         if "task" not in tree:

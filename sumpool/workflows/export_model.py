@@ -8,13 +8,13 @@ import torch
 
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.inference.loading import load_model
-from sumpool.io.manifest import FileDigest, Manifest, require_own
+from sumpool.io.manifest import RECIPE, FileDigest, Manifest, require_own
 from sumpool.onnx import check_graphs, convert, onnx_section, require_onnx
 from sumpool.pretrained.save import save_pretrained
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.runs.model_card import CARD, transformers_card
-from sumpool.runs.run_folder import RECIPE, copied_files, new_folder, require_new
+from sumpool.runs.run_folder import copied_files, new_folder, require_new
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.training.weights import export
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import require_space
-from sumpool.io.manifest import MODEL, FileDigest, Manifest
+from sumpool.io.manifest import MODEL, RECIPE, FileDigest, Manifest
 from sumpool.pretrained.config import (
     CONFIG,
     ImportOptions,
@@ -26,7 +26,7 @@ from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.load import dump_recipe, error_messages
 from sumpool.recipe.schema import Recipe, SummaryDataConfig
 from sumpool.runs.model_card import CARD, imported_card
-from sumpool.runs.run_folder import RECIPE, new_folder, require_new
+from sumpool.runs.run_folder import new_folder, require_new
 from sumpool.settings import first_problem
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.tokenizer import TOKENIZER_JSON, VOCABULARY_JSON

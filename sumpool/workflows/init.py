@@ -22,9 +22,8 @@ from sumpool.data.sources import (
 )
 from sumpool.documents.files import uncompressed_suffix
 from sumpool.errors import DataError, RecipeError
-from sumpool.inference.run_files import RECIPE
 from sumpool.io.atomic import disk_errors, replace_file
-from sumpool.io.manifest import SHIPPED
+from sumpool.io.manifest import RECIPE, SHIPPED
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.recipe.files import write
 from sumpool.recipe.load import load_recipe
