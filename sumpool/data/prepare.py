@@ -16,7 +16,7 @@ Prepared data depends on the `data` section only, not on a seed, and is shared b
 import json
 import shutil
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import ExitStack, closing
 from functools import partial
 from itertools import chain, islice
@@ -30,7 +30,6 @@ from sumpool.data.pretraining_tasks import excerpts
 from sumpool.data.processes import caller, ordered_map
 from sumpool.data.report import (
     DocumentStats,
-    SplitReport,
     document_stats,
     summarize_split,
     text_digest,
@@ -44,7 +43,6 @@ from sumpool.text.sentencepiece_tokenizer import PHRASES, Phrases, SentencePiece
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer, encode_document, id_dtype, load_tokenizer, tokenizer_files
 
-_EVALUATION: tuple[Split, ...] = ("validation", "test")
 _READING = "prepare: read"
 _REPORT_ROWS = 20
 """Rows between progress reports."""
@@ -87,7 +85,17 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
     # 3. Shards, in the language of most of the first training documents; UNDETECTED if most of them have none.
     languages = Counter(detect_language(example.document) for example in islice(texts["train"], _LANGUAGE_DOCUMENTS))
     language = languages.most_common(1)[0][0]
-    splits = _write_shards(config, folder, texts, tokenizer.vocab_size, language, workers, report, check)
+    stats: dict[Split, list[DocumentStats]] = {split: [] for split in SPLITS}
+    total = sum(map(len, texts.values()))
+    tasks = chain.from_iterable(spans(texts[split], split) for split in SPLITS)
+    with closing(ordered_map(partial(config.encoder, folder, language), tasks, workers, check)) as results:
+        for split in SPLITS:
+            with ShardWriter(folder, split, tokenizer.vocab_size) as shard:
+                while len(stats[split]) < len(texts[split]):
+                    for item, of_document in next(results):
+                        shard.add(item)
+                        stats[split].append(of_document)
+                    report(Progress("prepare: tokens", sum(map(len, stats.values())), total))
     if config.phrases:
         report(Progress("prepare: phrases"))
         for _ in ordered_map(caller, [partial(_train_phrases, folder, config.phrases)], min(workers, 1), check):
@@ -103,16 +111,16 @@ def prepare(config: DataConfig, folder: Path, *, skip_bad_rows: bool, report: Re
         notes.append(f"{rejected:,} rows could not be used; rejects.jsonl lists them with their reasons")
     if invisible:
         notes.append(f"{invisible:,} invisible characters of documents and summaries are removed")
-    notes += [f"the {split} split is empty" for split in _EVALUATION if not documents[split]]
+    notes += [f"the {split} split is empty" for split in SPLITS if not documents[split]]
     for note in notes:
         report(Progress("prepare", note=note))
-    kept = sum(documents.values())
+    kept, digests = sum(documents.values()), [document.digest for document in stats["train"]]
     data_report(
         read=kept + rejected,
         kept=kept,
         rejected=rejected,
         vocabulary=tokenizer.vocab_size,
-        splits=splits,
+        splits={split: summarize_split(stats[split], () if split == "train" else digests) for split in SPLITS},
         notes=tuple(notes),
         language=language,
         fields=config.require_source().field_names(),
@@ -218,34 +226,6 @@ def _validated(row: Example | Reject, digests: set[int]) -> Example | Reject:
         if not text.strip():
             return Reject(where, f"{name} must contain text, got {text[:20]!r}")
     return row
-
-
-def _write_shards(
-    config: DataConfig,
-    folder: Path,
-    texts: Mapping[Split, Texts],
-    vocabulary: int,
-    language: str,
-    workers: int,
-    report: Report,
-    check: Check,
-) -> dict[Split, SplitReport]:
-    """Encode all documents in order and aggregate their statistics."""
-    stats: dict[Split, list[DocumentStats]] = {split: [] for split in SPLITS}
-    total = sum(map(len, texts.values()))
-    tasks = chain.from_iterable(spans(texts[split], split) for split in SPLITS)
-    done = 0
-    with closing(ordered_map(partial(config.encoder, folder, language), tasks, workers, check)) as results:
-        for split in SPLITS:
-            with ShardWriter(folder, split, vocabulary) as shard:
-                while len(stats[split]) < len(texts[split]):
-                    for item, of_document in next(results):
-                        shard.add(item)
-                        stats[split].append(of_document)
-                        done += 1
-                    report(Progress("prepare: tokens", done, total))
-    training = [document.digest for document in stats["train"]]
-    return {split: summarize_split(stats[split], () if split == "train" else training) for split in SPLITS}
 
 
 def spans(texts: Texts, split: Split) -> Iterator[tuple[Split, int, int]]:
