@@ -40,7 +40,7 @@ def train(
     describes the settings of recipes. Several processes are started by torchrun -m sumpool train ...
     """
     from sumpool.progress import GRACE, SHORT_GRACE, no_op
-    from sumpool.recipe.load import is_sweep, make_any_recipe, read_tree
+    from sumpool.recipe.load import is_sweep, make_recipe, read_tree
     from sumpool.recipe.task import find_task
     from sumpool.workflows.train import dry_run as measure
     from sumpool.workflows.train import train as train_model
@@ -63,7 +63,7 @@ def train(
 
             output.result(_train_sweep(load_sweep(path, changes, tree), out, dry_run, output))
             return
-        loaded = make_any_recipe(tree, changes, path)
+        loaded = make_recipe(tree, changes, path)
         task = find_task(loaded.task)
         if dry_run:
             measured = measure(loaded, report=output.report, check=output.check)

@@ -254,11 +254,11 @@ def run_recipe(folder: Path, content: bytes, overrides: Sequence[str] = ()) -> "
         RecipeError: If an override is wrong.
     """
     # Imported here, as the whole schema needs torch.
-    from sumpool.recipe.load import make_any_recipe
+    from sumpool.recipe.load import make_recipe
 
     try:
         tree: Any = parse(content.decode("utf-8-sig"))
-        return make_any_recipe(dict(tree), overrides, Path(run_name(folder)) / RECIPE)
+        return make_recipe(dict(tree), overrides, Path(run_name(folder)) / RECIPE)
     except (RecipeError, ValueError, TypeError) as error:
         if overrides:
             run_recipe(folder, content)

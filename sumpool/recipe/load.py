@@ -39,22 +39,7 @@ def load_recipe(path: Path, overrides: Sequence[str] = ()) -> Recipe:
     Raises:
         RecipeError: If the file cannot be read or any setting is invalid; lists all problems.
     """
-    path = path / RECIPE if path.is_dir() else path
-    return make_recipe(read_tree(path), overrides, path)
-
-
-def is_sweep(tree: Mapping[str, Any]) -> bool:
-    """Return whether a tree of settings is that of a sweep, which `rows` tells where the key `sweep` is misspelt."""
-    return "sweep" in tree or "rows" in tree
-
-
-def make_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> Recipe:
-    """Validate a tree of settings from a path as a recipe of a task that reads documents.
-
-    Raises:
-        RecipeError: If any setting is invalid; lists all problems.
-    """
-    recipe = make_any_recipe(tree, overrides, path)
+    recipe = load_any_recipe(path, overrides)
     if not isinstance(recipe, Recipe):
         raise RecipeError(
             f"{path}: task must be {DEFAULT}, or another one that reads documents, for this command, got {recipe.task}"
@@ -62,7 +47,12 @@ def make_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> R
     return recipe
 
 
-def make_any_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> BaseRecipe:
+def is_sweep(tree: Mapping[str, Any]) -> bool:
+    """Return whether a tree of settings is that of a sweep, which `rows` tells where the key `sweep` is misspelt."""
+    return "sweep" in tree or "rows" in tree
+
+
+def make_recipe(tree: dict[str, Any], overrides: Sequence[str], path: Path) -> BaseRecipe:
     """Validate a tree of settings from a path as a recipe of its task; the overrides change the tree in place.
 
     Raises:
@@ -222,7 +212,7 @@ def read_text(path: Path) -> str:
 def load_any_recipe(path: Path, overrides: Sequence[str] = ()) -> BaseRecipe:
     """Load a recipe of any task; arguments and errors are those of `load_recipe`."""
     path = path / RECIPE if path.is_dir() else path
-    return make_any_recipe(read_tree(path), overrides, path)
+    return make_recipe(read_tree(path), overrides, path)
 
 
 def dump_recipe(recipe: BaseRecipe) -> str:

@@ -26,7 +26,7 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.task import Results
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.files import find_recipe
-from sumpool.recipe.load import assign, load_any_recipe, make_any_recipe
+from sumpool.recipe.load import assign, load_any_recipe, make_recipe
 from sumpool.runs.run_folder import evaluation_folder
 from sumpool.studies.config import LanguageModelsConfig
 from sumpool.studies.study import load_study, over_seeds, report_runs
@@ -267,7 +267,7 @@ def _recipe(
     recipe = base.model_dump(mode="json")
     for name, value in (settings | {"seed": seed, "name": f"{row.name}-seed{seed}"}).items():
         assign(recipe, name, value)
-    made = make_any_recipe(recipe, (), config.recipe)
+    made = make_recipe(recipe, (), config.recipe)
     assert isinstance(made, LanguageModelRecipe), "the task is that of the base"
     return made
 

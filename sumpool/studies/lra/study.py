@@ -195,7 +195,9 @@ def _recipe(config: LraConfig, name: str, seed: int, overrides: Sequence[str]) -
     length = make_recipe(tree, overrides, path).model.source_length
     for layer in tree["model"]["encoder"]:
         layer["attention"] = attention_settings(name, length)
-    return make_recipe(tree, overrides, path)
+    recipe = make_recipe(tree, overrides, path)
+    assert isinstance(recipe, Recipe), "the task reads documents"
+    return recipe
 
 
 def read_run(run: Path, seed: int, accuracy: Estimate) -> Row:
