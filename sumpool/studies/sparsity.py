@@ -40,6 +40,7 @@ from sumpool.progress import Check, Report, no_op
 from sumpool.runs.run_folder import prepared_data_of
 from sumpool.studies.config import SparsityConfig
 from sumpool.studies.study import make_table
+from sumpool.text.tokenizer import same_tokenizer
 from sumpool.training.fit import validate
 from sumpool.training.weights import needed_weights, set_weights, weights_of
 
@@ -186,9 +187,14 @@ def validation_data(loaded: LoadedModel) -> TrainingData:
     """Open the validation documents of a run.
 
     Raises:
-        DataError: If the prepared data is missing, or has no validation document.
+        DataError: If the prepared data is missing, has the vocabulary of another model, or no validation document.
     """
     prepared = prepared_data_of(loaded.folder, loaded.recipe)
+    if not same_tokenizer(loaded.folder, prepared):
+        raise DataError(
+            f"{prepared} must have the vocabulary of {loaded.folder}, got another one: name the data that the model "
+            "was trained on with --set data.prepared=FOLDER"
+        )
     shard = Shard(prepared, "validation")
     if not len(shard):
         raise DataError(f"{prepared / 'validation'} must hold a document with a summary, got none: prepare more data")

@@ -1,6 +1,7 @@
 """Attention of a summary to sentences, against loops over layers, heads and sentences."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -112,8 +113,8 @@ SMALL = (
 )
 
 
-def prepare(folder: Path, documents: int) -> list[str]:
-    """Write validation documents, and say where they are."""
+def prepare(folder: Path, documents: int, run: Path | None = None) -> list[str]:
+    """Write validation documents in the vocabulary of a run, and say where they are."""
     folder = folder / "prepared"
     random = np.random.default_rng(5)
     with ShardWriter(folder, "validation", 300) as shard, TextsWriter(folder, "validation") as texts:
@@ -121,6 +122,8 @@ def prepare(folder: Path, documents: int) -> list[str]:
             ids = random.integers(5, 300, 60)
             shard.add(Item(str(number), ids, np.arange(60) // 9, random.integers(5, 300, 7)))
             texts.add(Example(id=str(number), document="", summary="", split="validation"))
+    if run:
+        shutil.copyfile(run / "tokenizer.model", folder / "tokenizer.model")
     write_manifest(folder, {}, no_op)
     return [*SMALL, f"data.prepared={folder}"]
 
@@ -128,7 +131,10 @@ def prepare(folder: Path, documents: int) -> list[str]:
 def test_a_trained_model_is_looked_at_and_its_shape_is_timed(run_folder: Path, tmp_path: Path) -> None:
     heard: list[Progress] = []
     found = run_study(
-        "sparsity", run_folder, overrides=[*prepare(tmp_path, 7), "study.surface_lengths=[4,6,10]"], report=heard.append
+        "sparsity",
+        run_folder,
+        overrides=[*prepare(tmp_path, 7, run_folder), "study.surface_lengths=[4,6,10]"],
+        report=heard.append,
     )
     assert (found.recipe, found.suite) == ("random", "sparsity")
     assert found.result.facts["documents"] == 3
@@ -142,7 +148,9 @@ def test_a_trained_model_is_looked_at_and_its_shape_is_timed(run_folder: Path, t
 
 
 def test_selections_are_compared_by_the_loss_of_the_same_weights(run_folder: Path, tmp_path: Path) -> None:
-    found = run_study("sparsity", run_folder, overrides=[*prepare(tmp_path, 7), "study.loss_sentences=[1, 30]"]).result
+    found = run_study(
+        "sparsity", run_folder, overrides=[*prepare(tmp_path, 7, run_folder), "study.loss_sentences=[1, 30]"]
+    ).result
     losses = {row["selection"]: dict(row["nats"]) for row in found.rows["losses"]}
     assert list(losses) == ["full", "ideal", "random", "model_free"]
     full = losses.pop("full")
@@ -154,14 +162,19 @@ def test_selections_are_compared_by_the_loss_of_the_same_weights(run_folder: Pat
 
 def test_progress_ends_where_there_are_fewer_documents(run_folder: Path, tmp_path: Path) -> None:
     heard: list[Progress] = []
-    found = run_study("sparsity", run_folder, overrides=prepare(tmp_path, 2), report=heard.append)
+    found = run_study("sparsity", run_folder, overrides=prepare(tmp_path, 2, run_folder), report=heard.append)
     assert found.result.facts["documents"] == 2
     assert heard[-1].done == heard[-1].total
 
 
 def test_there_must_be_documents(run_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="validation must hold a document with a summary, got none"):
-        run_study("sparsity", run_folder, overrides=prepare(tmp_path, 0))
+        run_study("sparsity", run_folder, overrides=prepare(tmp_path, 0, run_folder))
+
+
+def test_data_must_have_the_vocabulary_of_the_run(run_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"prepared must have the vocabulary of .*, got another one: name the data"):
+        run_study("heads", run_folder, overrides=prepare(tmp_path, 2)[-1:])
 
 
 VOCAB, DIM, HEADS = 60, 16, 2
