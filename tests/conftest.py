@@ -81,10 +81,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    return True if _is_slow(collection_path) and not config.getoption("slow") else None
+    return True if is_slow(collection_path) and not config.getoption("slow") else None
 
 
-def _is_slow(path: Path) -> bool:
+def is_slow(path: Path) -> bool:
+    """Return whether all tests of a file are slow."""
     return path.is_relative_to(TESTS) and any(path.relative_to(TESTS).is_relative_to(name) for name in SLOW)
 
 
@@ -96,7 +97,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     first = {
         item.path
         for item in items
-        if item.get_closest_marker("slow") or "processes" in item.path.parts or _is_slow(item.path)
+        if item.get_closest_marker("slow") or "processes" in item.path.parts or is_slow(item.path)
     }
     items.sort(key=lambda item: item.path not in first)
     if not config.getoption("slow"):

@@ -28,6 +28,7 @@ from typing import final
 
 from coverage import CoverageData
 
+from tests.conftest import is_slow
 from tests.planted_faults.faults import PACKAGES, Fault, draw
 
 ROOT = Path(__file__).parents[2]
@@ -167,7 +168,7 @@ class Recording:
             return file, failed, time.monotonic() - start
 
         files = sorted(str(path.relative_to(copy)) for path in (copy / "tests").rglob("test_*.py"))
-        with ThreadPoolExecutor(jobs) as threads:
+        with _thread_pool(jobs) as threads:
             runs = list(threads.map(run, files))
         for file, failed, _ in runs:
             sys.stdout.write(f"{file} is left out: {failed} fails\n" if failed else "")
@@ -228,7 +229,7 @@ class Search:
         verdict, test = "survived" if covering else "not executed", ""
         try:
             path.write_bytes(fault.apply(path.read_bytes().decode()).encode())
-            stages = {"fast": covering}
+            stages = {"fast": [file for file in covering if not is_slow(ROOT / file)]}
             if self._slow:
                 stages["all"] = ["--slow", *covering, *([mirrored] if (ROOT / mirrored).is_dir() else [])]
             for name, arguments in stages.items():
@@ -261,6 +262,7 @@ def main() -> int:
     add("--record", action="store_true", help="record the lines that tests execute, and stop")
     add("--only", type=int, metavar="NUMBER", help="test one fault of the draw again")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     folder = ROOT / ".venv/faults"
     folder.mkdir(parents=True, exist_ok=True)
     faults = dict(enumerate(draw(ROOT, options.count, options.seed), 1))
@@ -289,13 +291,19 @@ def main() -> int:
 
 
 def _find_all(search: Search, faults: dict[int, Fault], jobs: int) -> Iterator[Result]:
-    """Yield the results as they come. An interruption ends the test runs."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    """Yield the results as they come."""
+    with _thread_pool(jobs) as threads:
+        futures = [threads.submit(search.find, number, fault) for number, fault in faults.items()]
+        for future in as_completed(futures):
+            yield future.result()
+
+
+@contextlib.contextmanager
+def _thread_pool(jobs: int) -> Iterator[ThreadPoolExecutor]:
+    """Threads that run tests. An interruption ends the test runs."""
     with ThreadPoolExecutor(jobs) as threads:
         try:
-            futures = [threads.submit(search.find, number, fault) for number, fault in faults.items()]
-            for future in as_completed(futures):
-                yield future.result()
+            yield threads
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
             for group in list(_RUNNING):
