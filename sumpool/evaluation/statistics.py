@@ -114,16 +114,15 @@ def compare(system: Floats, other: Floats, resamples: int) -> list[PairedTest]:
     swapped = _weighted_means(  # (resamples, columns)
         differences, resamples, lambda rows: random.choice((-1.0, 1.0), size=(rows, documents))
     )
-    ties = np.abs(differences) <= _TIE
-    wins = ((differences > 0) & ~ties).sum(axis=0)
-    losses = ((differences < 0) & ~ties).sum(axis=0)
+    wins = (differences > _TIE).sum(axis=0)
+    losses = (differences < -_TIE).sum(axis=0)
     return [
         PairedTest(*column)
         for column in zip(
             estimate(differences, resamples),
             _p_values(centred, observed),
             _p_values(swapped, observed),
-            *(counts.tolist() for counts in (wins, ties.sum(axis=0), losses)),
+            *(counts.tolist() for counts in (wins, documents - wins - losses, losses)),
             strict=True,
         )
     ]

@@ -121,7 +121,7 @@ class SummaryChooser:
         is_allowed = self.config.factuality == "facts" or not checked.spliced
         if is_allowed and checked.sources and not checked.unfounded and len(sentence.split()) >= _MIN_WORDS:
             return sentence
-        if not checked.sources or checked.copied < _MIN_REPLACED:
+        if checked.copied < _MIN_REPLACED:
             return ""
         source = self.reading.sentences[checked.sources[0]]
         return source.text if source.kind in PROSE_KINDS else ""

@@ -130,7 +130,7 @@ def split_document(document: Document) -> tuple[tuple[SourceSentence, ...], str]
 def shown_indices(sentences: Sequence[SourceSentence]) -> list[int]:
     """Return the indices of the sentences that a sheet shows with numbers: of long documents beginning and end."""
     marked = [index for index, sentence in enumerate(sentences) if sentence.kind in MARKED_KINDS]
-    return marked if len(marked) <= HEAD + TAIL else [*marked[:HEAD], *marked[-TAIL:]]
+    return [*marked[:HEAD], *marked[HEAD:][-TAIL:]]
 
 
 def sheet(document: Document, sentences: Sequence[SourceSentence], path: Path) -> str:

@@ -49,6 +49,7 @@ def test_every_system_has_a_row_on_every_slice() -> None:
     ]
     assert result.documents == 10
     assert result.notes == ()
+    assert result.to_json().startswith('{\n  "rows": [\n    {\n      "slice": "all",\n      "system": "tiny",')
 
 
 def test_scores_are_means_over_the_documents_of_the_slice() -> None:
@@ -66,6 +67,7 @@ def test_without_documents_there_is_one_row_and_a_note() -> None:
     assert [(row.slice, row.system) for row in result.rows] == [("all", "tiny")]
     assert result.rows[0].unsupported is None
     assert "documents are not known" in result.notes[0]
+    assert len(result.tables()) == len(report([]).tables()) == 1
 
 
 def test_references_without_words_for_rouge_are_noted() -> None:

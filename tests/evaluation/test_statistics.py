@@ -56,6 +56,8 @@ def test_a_constant_gain_is_certain_and_no_gain_is_not() -> None:
     null = compare(base + noise - noise.mean(), base, 1000)[0]
     assert null.bootstrap > 0.9
     assert null.permutation > 0.9
+    one = compare(base[:1] + 0.05, base[:1], 1000)[0]
+    assert one.permutation == 1.0  # a swap changes the sign alone
 
 
 def test_wins_ties_and_losses_are_counted() -> None:

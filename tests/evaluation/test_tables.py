@@ -214,6 +214,8 @@ def test_the_page_holds_tables_documents_and_settings() -> None:
     for part in (
         "33.3 [25.0, 50.0]",
         "12/3/4",
+        "Scores",
+        "tiny minus other systems, on each document",
         "Best documents",
         "Worst documents",
         "evaluate.tokenizer",

@@ -1,10 +1,12 @@
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sumpool.documents.document import Document, TextBlock
-from sumpool.inference.evidence import MAX_SOURCES, with_evidence
+from sumpool.documents.source_sentences import SourceSentence
+from sumpool.inference.evidence import MAX_SOURCES, top_sources, with_evidence
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
@@ -36,6 +38,17 @@ def test_weights_are_those_of_source_sentences(run_folder: Path, mode: str, sent
                 assert source.line == document.text[: source.start].count("\n") + 1
             weights = [source.weight for source in sentence.sources]
             assert weights == sorted(weights, reverse=True)
+
+
+def test_light_sources_are_left_out_but_for_the_heaviest() -> None:
+    sentences = [SourceSentence(f"Host {number}.", 0, 7) for number in range(5)]
+    for weights, indices in (
+        ([0.02, 0.3, 0.06, 0.2, 0.25], [1, 4, 3]),
+        ([0.9, 0.0, 0.04, 0.0, 0.06], [0, 4]),
+        ([0.01, 0.02, 0.0, 0.0, 0.0], [1]),
+        ([0.0] * 5, []),
+    ):
+        assert [source.index for source in top_sources(sentences, np.array(weights))] == indices
 
 
 def test_extracted_sentences_are_their_own_source(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from sumpool.core.decoding import beam
+from sumpool.core.decoding.beam import sample
 from sumpool.core.decoding.config import DecodingConfig, Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens
 from sumpool.core.model.encoder import Memory
@@ -173,7 +174,10 @@ def test_sentences_need_samples_and_no_search(loaded: LoadedModel, monkeypatch: 
         config = DecodingConfig(samples=2, **settings)
         return Generator(loaded.model, loaded.tokenizer, config, Lengths(4, 12)).generate(chunks)
 
+    drawing = Mock(side_effect=sample)
+    monkeypatch.setattr("sumpool.inference.generation.sample", drawing)
     searched = generated(mbr=True)
+    assert drawing.call_args.args[2] == [Lengths(2, 24)] * 3  # from half to twice the lengths
     assert all(each.text and each.score for each in searched)
     monkeypatch.setattr("sumpool.inference.generation.search", Mock(side_effect=AssertionError))
     assert generated(mode="extractive") == [Generated("", None, each.samples) for each in searched]

@@ -9,12 +9,14 @@ import pytest
 from sumpool import DataError, RecipeError, Summarizer
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.read import join_documents
+from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.rendering import Format, Rendering
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Summary
 from sumpool.io.manifest import SHIPPED
 from sumpool.ranking.sentence_selector import focus_similarity
+from sumpool.text.sentences import SentenceSplitter
 
 CHAPTERS = {
     "Gateways": "The gateway forwards packets between two networks. It keeps a table of routes for them.",
@@ -103,6 +105,12 @@ def test_similarity_counts_own_words_headings_and_rare_words_most() -> None:
     own, heading, common, none = (by_text[text] for text in texts)
     assert own > heading > common > none == 0
     assert not focus_similarity(document, reading.sentences, "the and", "en").any()
+    # a word in four times as many sentences of a section tells twice as much of the others
+    manuals = [manual({"Border": "It has a fee."}, filler) for filler in (3, 15)]
+    many, few = (
+        focus_similarity(text, source_sentences(text, SentenceSplitter()), "fee", "en")[-1] for text in manuals
+    )
+    assert many == pytest.approx(2 * few) != 0
 
 
 def test_a_digest_names_documents_and_says_nothing_twice() -> None:
@@ -146,6 +154,7 @@ def test_every_format_has_key_points_and_sections(summary: Summary, format: Form
         text = Rendering(format).render(shown)
         assert ("Weights &amp; fees" if format == "html" else "Weights & fees") in text
         assert text.count(summary.key_points[0].text) >= 1
+        assert format not in ("text", "markdown") or "\n- Gateways (page 2): The gateway" in text
         assert ('"page": 4' if format == "json" else "page 4") in text
     if format == "html":
         assert f'href="#d{summary.key_points[0].index}"' in Rendering(format).render(summary)

@@ -87,6 +87,7 @@ def test_text() -> None:
     assert Rendering().render(SUMMARY) == "First *one*. Second <b>."
     assert Rendering(title=True).render(SUMMARY) == "A & B\n\nFirst *one*. Second <b>."
     assert Rendering(style="bullets").render(SUMMARY) == "- First *one*.\n- Second <b>."
+    assert Rendering().render_id(SUMMARY) == SUMMARY.id
 
 
 def test_a_table_of_contents_is_one_item_of_a_list() -> None:

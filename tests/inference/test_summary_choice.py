@@ -52,6 +52,7 @@ def test_sentences_that_are_not_allowed_are_replaced_or_dropped() -> None:
         (f"{SOURCE} {WRONG}", "facts", SOURCE),
         (f"{FOUNDED} Peaches rot in Rome.", "facts", FOUNDED),
         (f"{FOUNDED} Plums fall.", "facts", FOUNDED),
+        (f"{FOUNDED} In 1999 the red peaches and pears fall from old trees and into the rain.", "facts", FOUNDED),
         (SPLICED, "facts", SPLICED),
         (SPLICED, "spans", "This memo defines a protocol for hosts and gateways of a network."),
         (FOUNDED, "spans", FOUNDED),
@@ -160,13 +161,15 @@ def test_a_sentence_of_two_spans_has_two_sources_and_a_splice() -> None:
 
 def test_words_that_two_sentences_share_are_copied_from_the_one_that_adds_most() -> None:
     assert check("A message of the Security Group sends 7.").sources == (1,)
+    # of two that add as much, from the one that has more of the sentence
+    assert FactChecker(("a b c d e", "f g h", "d e f g h")).check("a b c d e f g h").sources == (0, 2)
 
 
 def test_first_words_are_names_only_if_the_document_never_writes_them_small() -> None:
-    sentences = ("The box of Alice is red and large.", "The sky is blue and wide.", "Then blue boxes fall down again.")
+    sentences = ("The box of Alice is red and large.", "The sky is blue and wide.", "Then blue boxes fall down on Red.")
     checker = FactChecker(sentences)
     assert checker.check("Alice is blue and wide.").unfounded == ("Alice",)
-    assert checker.check("Blue is blue and wide.").unfounded == ()
+    assert checker.check("Blue is blue and wide.").unfounded == checker.check("Red is blue and wide.").unfounded == ()
     assert checker.check("Then the sky is blue and wide.").unfounded == ()
 
 

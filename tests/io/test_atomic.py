@@ -55,7 +55,7 @@ def test_too_little_space_is_an_error_before_anything_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=2_000_000))
-    require_space(tmp_path / "half", 100_000)
+    require_space(tmp_path / "half", 2_000_000 - 1_048_576)
     with pytest.raises(ResourceError, match="must have 3,048,576 bytes free, got 2,000,000: make room"):
         require_space(tmp_path / "half", 2_000_000)
 

@@ -15,10 +15,11 @@ ADVICE = "name another"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     folder = tmp_path / "folder"
-    (folder / "inner").mkdir(parents=True)
+    (folder / "inner" / "deep").mkdir(parents=True)
     (folder / "file").write_text("content")
     (folder / "inner" / "file").write_text("more")
-    files = {name: FileDigest.of(folder / name) for name in ("file", "inner/file")}
+    (folder / "inner" / "deep" / "file").write_text("most")
+    files = {name: FileDigest.of(folder / name) for name in ("file", "inner/file", "inner/deep/file")}
     Manifest(files, kind="evaluation").write(folder)
     return folder
 
@@ -113,7 +114,7 @@ def test_hashing_can_be_stopped(folder: Path) -> None:
         require_replaceable(folder, "evaluation", ADVICE, stop)
 
 
-@pytest.mark.parametrize("name", ["file", "inner/file", "manifest.json"])
+@pytest.mark.parametrize("name", ["file", "inner/deep/file", "manifest.json"])
 def test_files_that_a_manifest_lists_are_no_place_for_others(folder: Path, name: str) -> None:
     with pytest.raises(
         RecipeError, match=rf"{name} must not be a file that .*folder/manifest\.json lists; name another"

@@ -72,6 +72,9 @@ def test_choice_learns_from_marks(ranker: Ranker, chosen: Ranker, tmp_path: Path
     table = np.hstack(chosen.inputs(marked(100).features).tables)
     junk = chosen.choice["junk"].predict(table)
     assert junk[0] > 0.8 > 0.3 > junk[1:].max()
+    costs = chosen.predict_choice(chosen.inputs(marked(100).features)).costs
+    dependent = int(marked(100).dependence.argmax())
+    assert min(costs[0], costs[dependent]) > np.delete(costs, [0, dependent]).max()
     np.testing.assert_array_equal(chosen.score(example(1).features), ranker.score(example(1).features))
     (tmp_path / RANKER).write_bytes(chosen.to_bytes())
     again = Ranker.load(tmp_path)
@@ -140,8 +143,9 @@ def test_the_summary_begins_a_document_under_a_heading() -> None:
 
 def test_labels_are_precisions_in_words_and_pairs() -> None:
     reference = "hosts send packets and hosts send frames"
-    sentences = ["hosts send frames", "hosts hosts hosts", "send hosts", "gateways", ""]
-    assert sentence_labels(sentences, reference, str.split).tolist() == pytest.approx([0.5 + 1, 0.5 * 2 / 3, 0.5, 0, 0])
+    labels = {"hosts send frames": 0.5 + 1, "hosts hosts hosts": 0.5 * 2 / 3, "send hosts": 0.5, "frames": 0.5}
+    labels |= {"gateways": 0, "": 0}
+    assert sentence_labels([*labels], reference, str.split).tolist() == pytest.approx([*labels.values()])
 
 
 def test_cues_are_words_pairs_and_openings() -> None:

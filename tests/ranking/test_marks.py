@@ -15,6 +15,7 @@ from sumpool.ranking.marks import (
     sheet,
     sheet_fields,
     shown_indices,
+    split_document,
     write_sheets,
 )
 from sumpool.text.sentences import SentenceSplitter
@@ -51,6 +52,13 @@ def test_a_sheet_shows_numbers_of_sentences_and_headings_without() -> None:
         "\n\n5: (caption) A picture of a packet.\n"
     )
     assert sheet_fields(text)["document"] == str(Path("/docs/a.html"))
+
+
+def test_sentences_are_those_of_the_language() -> None:
+    first = "Das Handbuch wurde am 3. Oktober von Dr. Meier für den Betrieb geschrieben."
+    text = f"{first} Der Rechner sendet Pakete an das Gateway. Es leitet sie z. B. an den Router weiter."
+    sentences, language = split_document(Document("a", text))
+    assert (language, sentences[0].text) == ("de", first)
 
 
 def test_fields_become_marks() -> None:

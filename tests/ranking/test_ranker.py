@@ -11,7 +11,7 @@ from sumpool.errors import CheckpointError
 from sumpool.ranking.boosting import Boosting
 from sumpool.ranking.features import FEATURES
 from sumpool.ranking.fit import Fitting, fit_ranker
-from sumpool.ranking.ranker import FILE, LEAF, Forest, Ranker
+from sumpool.ranking.ranker import FILE, LEAF, ChoicePrediction, Forest, Ranker
 from tests.ranking.planted import example, featured
 
 CONFIG = Fitting(min_documents=5, ridge=1.0, boosting=Boosting(trees=40, leaves=6, min_rows=5, subsample=0.8))
@@ -52,6 +52,12 @@ def test_candidates_are_scored_in_blocks(ranker: Ranker, monkeypatch: pytest.Mon
     whole = ranker.score(features)
     monkeypatch.setattr("sumpool.ranking.ranker._BLOCK_ROWS", 4)
     np.testing.assert_array_equal(ranker.score(features), whole)
+
+
+def test_references_raise_what_readers_want_and_costs_lower_it() -> None:
+    choice = ChoicePrediction(np.full(3, 0.6), np.full(3, 0.1), np.zeros(3))
+    unlike, unknown, like = choice.combine(np.array([-1.0, 0.0, 1.0]))
+    assert like > unknown == unlike == pytest.approx(0.5)
 
 
 def test_no_example_is_an_error() -> None:

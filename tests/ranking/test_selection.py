@@ -174,12 +174,15 @@ def test_the_expected_f1_is_that_of_rouge_for_certain_ngrams() -> None:
         assert select_expected(texts, np.zeros(8), [reference])[0] == best
 
 
-def test_the_best_of_many_candidates_are_compared() -> None:
+def test_the_best_of_many_candidates_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     others = [f"plum {number} grows" for number in range(300)]
     sentences = [*others[:150], *SENTENCES, *others[150:]]
     scores = np.zeros(len(sentences))
     scores[152] = 0.9  # gateways drop frames
     assert sorted(select_expected(sentences, scores, ["hosts send packets today"])) == [150, 152]
+    assert sorted(expected([0, 0, 0.9, 0.8], SENTENCES[0])) == [0, 2, 3]
+    monkeypatch.setattr("sumpool.ranking.selection._MAX_CANDIDATES", 2)
+    assert sorted(expected([0, 0, 0.9, 0.8], SENTENCES[0])) == [0, 2]
 
 
 def test_without_samples_the_scores_and_the_length_select() -> None:

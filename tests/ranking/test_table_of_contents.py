@@ -78,6 +78,11 @@ def test_numbers_and_full_stops_of_headings_are_left_out() -> None:
     assert headings(*blocks) == list(TOPICS[:4])
 
 
+def test_headings_have_forty_words_at_most() -> None:
+    names = [f"{topic} of the old house behind the hill of clay" for topic in TOPICS]
+    assert headings(*(block for name in names for block in section(name))) == names[:4]
+
+
 def test_lower_levels_join_where_the_highest_have_too_few_headings() -> None:
     assert headings(*topics(5, level=2), *section("Details", 3)) == list(TOPICS[:5])
     blocks = [*section("Rooms"), *topics(3, level=3), *section("Walls", 4)]
@@ -85,10 +90,11 @@ def test_lower_levels_join_where_the_highest_have_too_few_headings() -> None:
 
 
 def test_lower_sections_are_listed_until_there_are_many() -> None:
-    inner = [block for number in range(4) for block in (*section(f"Room {number}"), *topics(2, level=3))]
-    assert [listed.level for listed in listed_sections(*house(*inner))] == [1, 2, 2] * 4
-    many = [*inner, *topics(5, level=3), *topics(5, level=3)]
-    assert [listed.level for listed in listed_sections(*house(*many))] == [1] * 4
+    inner = [block for number in range(3) for block in (*section(f"Room {number}"), *topics(2, level=3))]
+    assert [listed.level for listed in listed_sections(*house(*inner))] == [1, 2, 2] * 3
+    few = [*inner, *topics(10, level=3), *section("Bells", 3)]
+    assert len(listed_sections(*house(*few))) == 20
+    assert [listed.level for listed in listed_sections(*house(*few, *section("Roofs", 3)))] == [1] * 3
 
 
 def test_section_is_worth_as_much_as_its_subsections() -> None:
