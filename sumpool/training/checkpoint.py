@@ -215,20 +215,15 @@ def load_checkpoint(folder: Path) -> Checkpoint:
         CheckpointError: If it is damaged.
     """
     verify(folder)
-    weights, moments = _load_finite(folder / MODEL), _load_finite(folder / OPTIMIZER)
+    weights, moments = (load_tensors(folder / name) for name in (MODEL, OPTIMIZER))
+    for name, tensor in (*weights.items(), *moments.items()):
+        if not tensor.isfinite().all():
+            raise CheckpointError(f"{folder} must hold finite numbers, got others in {name}: it is of a failed update")
     state = read_json(folder / STATE, CheckpointError, "continue from another checkpoint")
     try:
         return Checkpoint(weights, moments, TrainingState.from_json(state))
     except CheckpointError as error:
         raise CheckpointError(f"{folder / STATE}: {error}") from error
-
-
-def _load_finite(path: Path) -> dict[str, Tensor]:
-    tensors = load_tensors(path)
-    for name, tensor in tensors.items():
-        if not tensor.isfinite().all():
-            raise CheckpointError(f"{path} must hold finite numbers, got others in {name}: it is of a failed update")
-    return tensors
 
 
 def verify(folder: Path) -> None:

@@ -7,8 +7,6 @@ from pydantic import Field, model_validator
 
 from sumpool.settings import Settings
 
-Task = Literal["summarization", "classification"]
-SelectionMeasure = Literal["loss", "rouge1", "rouge2", "rougeLsum", "accuracy"]
 SELECTION_DOCUMENTS = 100
 """Documents that are summarised by default to select by ROUGE."""
 MIN_SELECTION_DOCUMENTS = 50
@@ -94,7 +92,7 @@ class TrainConfig(Settings):
     rouge_documents: int = Field(20, ge=0, le=1_000_000_000)
     """Validation documents that are summarised and scored with ROUGE at each validation; 0 disables this. 100 by
     default if `select_by` is a ROUGE."""
-    select_by: SelectionMeasure = "loss"
+    select_by: Literal["loss", "rouge1", "rouge2", "rougeLsum", "accuracy"] = "loss"
     """Measure of a validation that chooses the best weights and stops early: the lowest loss, the highest ROUGE of the
     summaries of `rouge_documents` documents, or the highest accuracy of a classifier."""
     log: tuple[Literal["tensorboard"], ...] = ()

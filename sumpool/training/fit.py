@@ -3,7 +3,7 @@
 import itertools
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from operator import itemgetter
@@ -22,7 +22,7 @@ from sumpool.training.checkpoint import CHECKPOINTS, Checkpoint, Checkpoints, Tr
 from sumpool.training.config import TrainConfig
 from sumpool.training.hardware import autocast, choose_device, choose_precision, keep_freed_memory, reproducible
 from sumpool.training.journal import JOURNAL, Journal, UpdateLog
-from sumpool.training.processes import Processes, current_processes
+from sumpool.training.processes import current_processes
 from sumpool.training.update import BatchDivision, Updater, count_target_tokens, enough_memory, schedule_factor
 from sumpool.training.weights import IMITATION, export
 
@@ -222,15 +222,6 @@ def validation_batches(data: TrainingData, config: TrainConfig) -> list[list[int
     return fill_batches(np.argsort(lengths, kind="stable").tolist(), lengths, config.batch_tokens)
 
 
-def share_batches(batches: Sequence[list[int]], processes: Processes) -> Iterator[tuple[int, list[int]]]:
-    """Iterate over the batches that a process computes, with their numbers among all.
-
-    Processes compute whole batches, so that results do not depend on the number of processes.
-    """
-    for number in range(processes.rank, len(batches), processes.size):
-        yield number, batches[number]
-
-
 @torch.no_grad()
 def validate(
     model: nn.Module, data: TrainingData, config: TrainConfig, device: torch.device, check: Check
@@ -259,7 +250,9 @@ def validate(
 
     processes = current_processes()
     scored: list[tuple[int, int, dict[str, Tensor]]] = []
-    for number, indices in share_batches(validation_batches(data, config), processes):
+    batches = list(enumerate(validation_batches(data, config)))
+    # Processes compute whole batches, so that results do not depend on their number.
+    for number, indices in batches[processes.rank :: processes.size]:
         if processes.size == 1:
             check()
         batch = data.batch(data.validation, indices)

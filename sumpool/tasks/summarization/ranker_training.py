@@ -1,9 +1,7 @@
 """Training of the sentence ranker of a run, after its model."""
 
-from functools import cache
 from pathlib import Path
 
-from sumpool.data.config import Example
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Texts
 from sumpool.documents.document import Document
@@ -12,7 +10,7 @@ from sumpool.io.atomic import counted, disk_errors, temporary_path
 from sumpool.io.manifest import Manifest
 from sumpool.io.replaceable import replace_listed_file
 from sumpool.progress import Check, Progress, Report
-from sumpool.ranking.fit import Fitting, RankingExample, fit_choice, fit_ranker, labelled_example, with_abstract
+from sumpool.ranking.fit import Fitting, fit_choice, fit_ranker, labelled_example, with_abstract
 from sumpool.ranking.ranker import FILE
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import spread
@@ -38,19 +36,21 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
         return
     # 1. Fit the ranker to sentences of training documents.
     config, fitting = recipe.select, Fitting().with_trees(recipe.select.trees)
-    splitter = SentenceSplitter(DataReport.load(run).language)
+    splitter, tokenize = SentenceSplitter(DataReport.load(run).language), RougeTokenizer(stemmer=True).tokenize
     texts = Texts(prepared, "train")
     chosen = spread(len(texts), config.documents)
     examples = []
     documents = 0
     for number, example in enumerate(map(texts.__getitem__, chosen), 1):
         check()
-        labelled = _labelled(example, splitter)
+        document = Document(example.id, example.document)
+        labelled = labelled_example(document, example.summary, splitter, tokenize)
         if len(labelled.features):
             documents += 1
             examples.append(labelled.sample(fitting.sentences, (fitting.seed, number)))
             if documents % 2:  # every second document once more with its summary
-                labelled = _labelled(example, splitter, has_abstract=True)
+                document = with_abstract(document, example.summary)
+                labelled = labelled_example(document, example.summary, splitter, tokenize)
                 examples.append(labelled.sample(fitting.sentences, (fitting.seed, number)))
         report(Progress("rank: sentences", number, len(chosen)))
     if not examples:
@@ -77,14 +77,3 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
             temporary_path(path).write_bytes(content)
         replace_listed_file(path, {"ranker_documents": documents})
     report(Progress("rank", note=f"{path.name}: fitted to {documents:,} documents"))
-
-
-def _labelled(example: Example, splitter: SentenceSplitter, *, has_abstract: bool = False) -> RankingExample:
-    document = Document(example.id, example.document)
-    document = with_abstract(document, example.summary) if has_abstract else document
-    return labelled_example(document, example.summary, splitter, _tokenizer().tokenize)
-
-
-@cache
-def _tokenizer() -> RougeTokenizer:
-    return RougeTokenizer(stemmer=True)

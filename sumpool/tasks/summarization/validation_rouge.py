@@ -17,7 +17,7 @@ from sumpool.progress import Check
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_report import GeneratedSummary, examine
 from sumpool.runs.training_setup import TrainingSetup
-from sumpool.training.fit import STANDARD_ERROR, share_batches, validation_batches
+from sumpool.training.fit import STANDARD_ERROR, validation_batches
 from sumpool.training.hardware import autocast, choose_device, choose_precision
 from sumpool.training.processes import current_processes
 
@@ -56,7 +56,8 @@ class ValidationRouge:
         device = choose_device(config.device)
         processes = current_processes()
         scored: list[tuple[int, list[tuple[int, dict[str, Score], GeneratedSummary]]]] = []
-        for number, batch in share_batches(validation_batches(self._data, config), processes):
+        batches = list(enumerate(validation_batches(self._data, config)))
+        for number, batch in batches[processes.rank :: processes.size]:
             if processes.size == 1:
                 self._check()
             with autocast(device, choose_precision(config.precision, device)):
