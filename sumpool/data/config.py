@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -32,9 +32,8 @@ class InputConfig(Settings, ABC):
 
     kind: str
 
-    def revision(self) -> int:
-        """Return the number of the cleaning; raising it makes prepared data stale although its files are unchanged."""
-        return 0
+    revision: ClassVar[int] = 0
+    """Number of the cleaning; raising it makes prepared data stale although its files are unchanged."""
 
     def files(self) -> Iterator[Path]:
         """List the files that are read, so that changes to them are detected.

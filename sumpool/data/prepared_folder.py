@@ -145,8 +145,8 @@ def fingerprint(config: PreparedDataConfig, *, times: bool = True) -> str:
         with suppress(OSError):  # loading the tokenizer reports a missing file
             content = b"".join(path.read_bytes() for path in tokenizer_files(config.tokenizer))
         about["tokenizer"] = hashlib.sha256(content).hexdigest()
-    if source.revision():
-        about["revision"] = source.revision()
+    if source.revision:
+        about["revision"] = source.revision
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
 

@@ -9,7 +9,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import chain, islice
@@ -374,34 +374,33 @@ def read_parquet(path: Path, names: Sequence[str]) -> Iterator[Line | Reject]:
         DataError: If the file is damaged.
         RecipeError: If pyarrow is not installed.
     """
-    errors = _require_pyarrow("parquet")
-    file, number = open_parquet(path), 0
-    try:
+    with closing(open_parquet(path)) as file:
         batches = file.iter_batches(_BATCH_ROWS, columns=list(dict.fromkeys(names)), use_threads=False)
-        for row in _read_batches(batches, names, str(path)):
-            number += 1
-            yield row
-    except (OSError, KeyError, errors) as error:  # KeyError: of a table without columns
-        raise DataError(
-            f"{path} must be complete, got: {first_line(error)} after row {number}; get the file again"
-        ) from error
-    finally:
-        file.close()
+        yield from _read_batches(batches, names, path, str(path))
 
 
-def _read_batches(batches: Iterable[Any], names: Sequence[str], where: str, start: int = 1) -> Iterator[Line | Reject]:
-    """Read the columns `names` of record batches row by row; rows are numbered from `start`."""
+def _read_batches(
+    batches: Iterable[Any], names: Sequence[str], path: Path, where: str, start: int = 1
+) -> Iterator[Line | Reject]:
+    """Read the columns `names` of the record batches of a file row by row; rows are numbered from `start`."""
+    from pyarrow import ArrowException
+
     number = start
-    for batch in batches:
-        columns = [batch.column(name) for name in names]
-        for row in range(batch.num_rows):
-            try:
-                values = (column[row].as_py() for column in columns)
-                yield Line(f"{where}:{number}", dict(zip(names, values, strict=True)))
-            except UnicodeDecodeError as error:
-                problem = f"got byte 0x{error.object[error.start]:02x} at position {error.start}"
-                yield Reject(f"{where}:{number}", f"must be UTF-8, {problem}; convert it")
-            number += 1
+    try:
+        for batch in batches:
+            columns = [batch.column(name) for name in names]
+            for row in range(batch.num_rows):
+                try:
+                    values = (column[row].as_py() for column in columns)
+                    yield Line(f"{where}:{number}", dict(zip(names, values, strict=True)))
+                except UnicodeDecodeError as error:
+                    problem = f"got byte 0x{error.object[error.start]:02x} at position {error.start}"
+                    yield Reject(f"{where}:{number}", f"must be UTF-8, {problem}; convert it")
+                number += 1
+    except (OSError, KeyError, ArrowException) as error:  # KeyError: of a table without columns
+        raise DataError(
+            f"{path} must be complete, got: {first_line(error)} after row {number - 1}; get the file again"
+        ) from error
 
 
 @final
@@ -448,19 +447,14 @@ class DatasetsSourceConfig(FieldsSourceConfig):
 
     def lines(self, path: Path, fields: Fields) -> Iterator[Line | Reject]:
         """Read the columns of the given fields row by row; the location of a row is its number in the dataset."""
-        errors = _require_pyarrow(self.kind)
+        _require_pyarrow(self.kind)
         names = [name for name in (fields.document, fields.summary, fields.id) if name]
-        number = 0
+        number = 1
         for file in _arrow_files(path):
             with ExitStack() as stack:
-                try:
-                    for row in _read_batches(_open_arrow(file, stack), names, str(path), number + 1):
-                        number += 1
-                        yield row
-                except (OSError, errors) as error:
-                    raise DataError(
-                        f"{file} must be complete, got: {first_line(error)} after row {number}; {_AGAIN}"
-                    ) from error
+                for row in _read_batches(_open_arrow(file, stack), names, file, str(path), number):
+                    number += 1
+                    yield row
 
 
 DICTIONARY, STATE = "dataset_dict.json", "state.json"
@@ -808,6 +802,9 @@ class RfcSourceConfig(SourceConfig):
     body_words: int = Field(200, ge=1, le=1_000_000)
     """Minimum words of a body; RFCs with a shorter one are excluded."""
 
+    revision: ClassVar[int] = 2
+    """Raise it with every change of `clean_body`."""
+
     def example(self, number: int) -> Example | None:
         """Read one RFC as `rows` does, without cleaning the others; None if `rows` has no such document.
 
@@ -833,15 +830,20 @@ class RfcSourceConfig(SourceConfig):
             DataError: If the path is neither a folder nor an archive of RFCs.
         """
         folder = self.path or bundled_sample()
-        series: dict[int, tuple[str, str, set[int]]] = {}  # location, abstract, related RFCs
+        series: dict[int, tuple[str, str, set[int]]] = {}  # location, abstract unless it is too short, related RFCs
         excluded: set[int] = set()
         for file in series_files(folder, "json"):
-            metadata = _metadata(file)
-            if isinstance(metadata, Reject):
+            try:
+                content: dict[str, Any] = parse_json(file.content)
+                related = [name for relation in _RELATIONS for name in content[relation]]
+                numbers = {int(match[1]) for name in related if (match := _RFC_NUMBER.fullmatch(name))}
+                abstract = clean_abstract(content["abstract"] or "")
+            except (ValueError, KeyError, TypeError) as error:
                 excluded.add(file.number)
-                yield metadata
+                yield Reject(file.where, f"must be the metadata of an RFC, got {error!r}")
             else:
-                series[file.number] = metadata
+                is_long = len(abstract.split()) >= _ABSTRACT_WORDS
+                series[file.number] = file.where, abstract if is_long else "", numbers
         pairs = {(number, other) for number, (*_, related) in series.items() for other in related}
         excluded |= {
             number
@@ -850,28 +852,23 @@ class RfcSourceConfig(SourceConfig):
             if split_by_number(number) == "train" and split_by_number(other) != "train"
         }
         for file in series_files(folder, "txt"):
-            if is_wanted(file.number) and file.number not in excluded:
-                _, abstract, _ = series.pop(file.number, ("", None, ()))
-                row = self._row(file, abstract)
-                if row:
-                    yield row
+            if not is_wanted(file.number) or file.number in excluded:
+                continue
+            if file.number not in series:
+                yield Reject(file.where, f"must have a rfc{file.number}.json beside it, got none")
+                continue
+            _, abstract, _ = series.pop(file.number)
+            if abstract:
+                try:
+                    text = file.content.decode()
+                except UnicodeDecodeError:
+                    text = file.content.decode("latin-1")  # as a few early RFCs use it
+                document = clean_body(text)
+                if len(document.split()) >= self.body_words:
+                    yield Example(f"RFC{file.number}", document, abstract, split_by_number(file.number))
         for number, (where, abstract, _) in series.items():
-            if is_wanted(number) and number not in excluded and _is_summary(abstract):
+            if is_wanted(number) and number not in excluded and abstract:
                 yield Reject(where, f"must have a text beside it, got no rfc{number}.txt")
-
-    def _row(self, file: File, abstract: str | None) -> Example | Reject | None:
-        if abstract is None:
-            return Reject(file.where, f"must have a rfc{file.number}.json beside it, got none")
-        if not _is_summary(abstract):
-            return None
-        try:
-            text = file.content.decode()
-        except UnicodeDecodeError:
-            text = file.content.decode("latin-1")  # as a few early RFCs use it
-        document = clean_body(text)
-        if len(document.split()) < self.body_words:
-            return None
-        return Example(f"RFC{file.number}", document, abstract, split_by_number(file.number))
 
     def notes(self) -> Iterable[str]:
         """Return messages about excluded RFCs."""
@@ -880,17 +877,11 @@ class RfcSourceConfig(SourceConfig):
             "training excludes RFCs that revise a validation or test RFC, or are revised by one",
         )
 
-    def revision(self) -> int:
-        """Return the number of the cleaning of RFCs."""
-        return CLEANING_REVISION
-
     def files(self) -> Iterator[Path]:
         """List the files of the series, or the archive of the bundled sample."""
         yield from super().files() if self.path else (bundled_sample(),)
 
 
-CLEANING_REVISION = 2
-"""Number of the cleaning, part of the fingerprint of prepared data: raise it with every change of `clean_body`."""
 _ABSTRACT_WORDS = 15
 """Minimum words of an abstract; RFCs with a shorter one or none are excluded."""
 _RELATIONS = ("obsoletes", "obsoleted_by", "updates", "updated_by")
@@ -905,18 +896,3 @@ def bundled_sample() -> Path:
 def split_by_number(number: int) -> Split:
     """Return the split of an RFC."""
     return {7: "test", 3: "validation"}.get(number % 10, "train")  # type: ignore[return-value]
-
-
-def _metadata(file: File) -> tuple[str, str, set[int]] | Reject:
-    """Return location, abstract and related RFCs of an RFC."""
-    try:
-        content: dict[str, Any] = parse_json(file.content)
-        related = [name for relation in _RELATIONS for name in content[relation]]
-        numbers = {int(match[1]) for name in related if (match := _RFC_NUMBER.fullmatch(name))}
-        return file.where, clean_abstract(content["abstract"] or ""), numbers
-    except (ValueError, KeyError, TypeError) as error:
-        return Reject(file.where, f"must be the metadata of an RFC, got {error!r}")
-
-
-def _is_summary(abstract: str) -> bool:
-    return len(abstract.split()) >= _ABSTRACT_WORDS

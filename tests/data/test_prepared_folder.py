@@ -346,7 +346,7 @@ def test_fingerprint_depends_on_settings_and_files(source_file: Path) -> None:
 def test_fingerprint_depends_on_the_cleaning_of_rfcs(monkeypatch: pytest.MonkeyPatch) -> None:
     config = DataConfig.model_validate({"source": {"kind": "rfc"}})
     before = fingerprint(config)
-    monkeypatch.setattr("sumpool.data.sources.CLEANING_REVISION", 10**6)
+    monkeypatch.setattr("sumpool.data.sources.RfcSourceConfig.revision", 10**6)
     assert fingerprint(config) != before
 
 
