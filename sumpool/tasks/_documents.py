@@ -1,23 +1,21 @@
-"""What the tasks share whose models read documents.
-
-Functions import what they need when they are called, as a recipe of such a task is also read where nothing is trained.
-"""
+"""What the tasks share whose models read documents."""
 
 import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sumpool.data.batches import TrainingData
+from sumpool.data.config import Split
 from sumpool.data.report import DataReport, documents_in_training
+from sumpool.data.shards import Shard
 from sumpool.errors import DataError
 from sumpool.recipe.schema import Recipe
+from sumpool.text.tokenizer import Tokenizer
 from sumpool.training.config import MIN_SELECTION_DOCUMENTS
 
 if TYPE_CHECKING:
-    from sumpool.data.batches import TrainingData
-    from sumpool.data.config import Split
     from sumpool.runs.training_setup import TrainingSetup
-    from sumpool.text.tokenizer import Tokenizer
 
 _NAMED_DOCUMENTS = 5
 """Documents that an error names."""
@@ -61,11 +59,8 @@ def percent(share: float) -> str:
     return f"{min(max(share, 0.001), 0.999):.1%}" if 0 < share < 1 else f"{share:.0%}"
 
 
-def open_documents(recipe: Recipe, prepared: Path, tokenizer: "Tokenizer", ids: int) -> "TrainingData":
+def open_documents(recipe: Recipe, prepared: Path, tokenizer: Tokenizer, ids: int) -> TrainingData:
     """Open prepared documents whose targets are ids below `ids`."""
-    from sumpool.data.batches import TrainingData
-    from sumpool.data.shards import Shard
-
     training, validation = (Shard(prepared, split, ids) for split in ("train", "validation"))
     phrases = None
     if recipe.data.phrases:

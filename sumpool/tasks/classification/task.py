@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Self
 import torch
 from pydantic import model_validator
 
+from sumpool.data.batches import TrainingData
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.task import Task
 from sumpool.tasks._documents import document_warnings, open_documents
+from sumpool.tasks.classification.batches import Pairs, collate_labelled
 from sumpool.tasks.classification.labels import LABELS, LabelledDataConfig, LabelledReport, Labels
 from sumpool.tasks.classification.model import ClassificationModel, ClassificationModelConfig
+from sumpool.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from sumpool.data.batches import TrainingData
     from sumpool.evaluation.report import Evaluation
     from sumpool.runs.training_setup import TrainingSetup
-    from sumpool.text.tokenizer import Tokenizer
 
 _LIMITATIONS = """\
 The model knows the labels of its training documents and is untested on other kinds of documents: it gives one of these
@@ -80,16 +81,14 @@ class ClassificationTask(Task[ClassificationRecipe]):
     files = (LABELS,)
     evaluate_options = ("--out", "--json")
 
-    def build_model(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: "Tokenizer") -> ClassificationModel:
+    def build_model(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: Tokenizer) -> ClassificationModel:
         """Build the model of a recipe with random weights; it has a class for each label."""
         word_starts, labels = torch.tensor(tokenizer.word_starts()), Labels.load(prepared)
         special_tokens = tokenizer.special_tokens
         return ClassificationModel(recipe.model, tokenizer.vocab_size, len(labels), word_starts, special_tokens)
 
-    def open_data(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
+    def open_data(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: Tokenizer) -> TrainingData:
         """Open the documents of training and validation, or the pairs, with their labels."""
-        from sumpool.tasks.classification.batches import Pairs, collate_labelled
-
         data = open_documents(recipe, prepared, tokenizer, max(tokenizer.vocab_size, len(Labels.load(prepared))))
         data = replace(data, collate=collate_labelled, towers=recipe.towers)
         if recipe.towers == 1:

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from sumpool.data.batches import TrainingData
 from sumpool.recipe.task import Task
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe, TextReport
+from sumpool.tasks.language_modeling.model import LanguageModel
+from sumpool.tasks.language_modeling.stream import TextStream, TextWindows, WindowSampler, collate_windows
+from sumpool.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from sumpool.data.batches import TrainingData
     from sumpool.evaluation.report import Evaluation
-    from sumpool.tasks.language_modeling.model import LanguageModel
-    from sumpool.text.tokenizer import Tokenizer
 
 
 class LanguageModelingTask(Task[LanguageModelRecipe]):
@@ -32,11 +33,8 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
     compares_runs = True
     evaluate_options = ("--out", "--resume", "--json", "--verify")
 
-    def open_data(self, recipe: LanguageModelRecipe, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
+    def open_data(self, recipe: LanguageModelRecipe, prepared: Path, tokenizer: Tokenizer) -> TrainingData:
         """Open the windows of the text of training and validation."""
-        from sumpool.data.batches import TrainingData
-        from sumpool.tasks.language_modeling.stream import TextStream, TextWindows, WindowSampler, collate_windows
-
         training, validation = (TextStream(prepared, split, tokenizer.vocab_size) for split in ("train", "validation"))
         length = recipe.model.length
 
@@ -54,10 +52,8 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
             sampler=sampler,
         )
 
-    def build_model(self, recipe: LanguageModelRecipe, prepared: Path, tokenizer: "Tokenizer") -> "LanguageModel":
+    def build_model(self, recipe: LanguageModelRecipe, prepared: Path, tokenizer: Tokenizer) -> LanguageModel:
         """Build the model of a recipe with random weights; tokens of white space end words."""
-        from sumpool.tasks.language_modeling.model import LanguageModel
-
         del prepared
         separators = torch.tensor([bool(token) and token.isspace() for token in tokenizer.token_bytes()])
         return LanguageModel(recipe.model, tokenizer.vocab_size, separators, tokenizer.special_tokens)

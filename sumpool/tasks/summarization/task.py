@@ -8,20 +8,21 @@ import numpy as np
 import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.data.batches import TrainingData
 from sumpool.data.report import DataReport, leak_warning
+from sumpool.data.shards import Shard
 from sumpool.io.manifest import ADVICE
 from sumpool.progress import Check, Report
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.task import Task
 from sumpool.runs.model_card import LIMITATIONS
 from sumpool.tasks._documents import document_warnings, open_documents, percent
+from sumpool.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
-    from sumpool.data.batches import TrainingData
     from sumpool.evaluation.report import Evaluation
     from sumpool.runs.training_report import Generator
     from sumpool.runs.training_setup import TrainingSetup
-    from sumpool.text.tokenizer import Tokenizer
 
 
 class SummarizationTask(Task[Recipe]):
@@ -37,20 +38,18 @@ class SummarizationTask(Task[Recipe]):
     limitations = LIMITATIONS
     compares_runs = True
 
-    def build_model(self, recipe: Recipe, prepared: Path, tokenizer: "Tokenizer") -> SummarizationModel:
+    def build_model(self, recipe: Recipe, prepared: Path, tokenizer: Tokenizer) -> SummarizationModel:
         """Build the model of a recipe with random weights."""
         del prepared
         word_starts = torch.tensor(tokenizer.word_starts())
         return SummarizationModel(recipe.model, tokenizer.vocab_size, word_starts, tokenizer.special_tokens)
 
-    def open_data(self, recipe: Recipe, prepared: Path, tokenizer: "Tokenizer") -> "TrainingData":
+    def open_data(self, recipe: Recipe, prepared: Path, tokenizer: Tokenizer) -> TrainingData:
         """Open the documents of training and validation with their summaries."""
         return open_documents(recipe, prepared, tokenizer, tokenizer.vocab_size)
 
     def warnings(self, recipe: Recipe, setup: "TrainingSetup") -> Iterator[str]:
         """Warn of summaries that are cut or stand in the documents too."""
-        from sumpool.data.shards import Shard
-
         training = setup.data.training
         assert isinstance(training, Shard), "training documents of summarisers are a shard"
         tokens = training.target_lengths + 1  # with EOS
