@@ -26,6 +26,8 @@ from sumpool.data.report import DataReport, remembered_fields
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress, no_op
+from sumpool.tasks.language_modeling.config import TextDataConfig
+from sumpool.tasks.language_modeling.sources import TextSourceConfig
 
 TEXT = "The router sends a packet to the network. The header of the packet holds an address."
 
@@ -348,6 +350,13 @@ def test_fingerprint_depends_on_the_cleaning_of_rfcs(monkeypatch: pytest.MonkeyP
     before = fingerprint(config)
     monkeypatch.setattr("sumpool.data.sources.RfcSourceConfig.revision", 10**6)
     assert fingerprint(config) != before
+
+
+def test_fingerprint_depends_on_the_settings_of_running_text(tmp_path: Path) -> None:
+    data = TextDataConfig(source=TextSourceConfig(kind="plain", path=tmp_path))
+    changes: list[dict[str, object]] = [{}, {"subwords": 40}, {"max_characters": 9}, {"vocabulary_from": "all"}]
+    assert len({fingerprint(data.model_copy(update=change)) for change in changes}) == len(changes)
+    assert fingerprint(data.model_copy(update={"verify": True})) == fingerprint(data)
 
 
 def test_fingerprint_depends_on_the_tokenizer(source_file: Path, tmp_path: Path) -> None:

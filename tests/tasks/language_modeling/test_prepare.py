@@ -1,4 +1,4 @@
-"""Preparation of running text: splits, vocabularies, teacher, one folder for equal data, and damage."""
+"""Preparation of running text: splits, vocabularies, and teacher."""
 
 import random
 from collections.abc import Iterator
@@ -7,10 +7,9 @@ from pathlib import Path
 import pyarrow
 import pytest
 from pyarrow import parquet
-from pydantic import ValidationError
 
 from sumpool.data.config import SPLITS
-from sumpool.data.prepared_folder import OTHER_FOLDER, find_or_prepare, verify_prepared
+from sumpool.data.prepared_folder import find_or_prepare, verify_prepared
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import no_op
 from sumpool.tasks.language_modeling.config import TextDataConfig, TextReport
@@ -149,28 +148,6 @@ def test_boundaries_of_the_teacher(tmp_path: Path) -> None:
     assert report.rows()[-1][0] == "tokens per segment of the teacher"
 
 
-def test_equal_data_is_prepared_once_and_other_data_beside_it(tmp_path: Path) -> None:
-    source = write(tmp_path / "a.txt", corpus(200))
-    first, _ = prepare(tmp_path, TextDataConfig(source=source))
-    assert prepare(tmp_path, TextDataConfig(source=source, verify=True))[0] == first
-    second, _ = prepare(tmp_path, TextDataConfig(source=source, subwords=40))
-    assert second != first
-    (first / "train" / "tokens.bin").write_bytes(b"damaged")
-    with pytest.raises(RecipeError, match=f"must be prepared data as it was written, got: .*; {OTHER_FOLDER}"):
-        prepare(tmp_path, TextDataConfig(source=source))
-    write(tmp_path / "a.txt", corpus(300))
-    assert prepare(tmp_path, TextDataConfig(source=source))[0] not in (first, second)
-
-
-def test_other_content_is_never_replaced(tmp_path: Path) -> None:
-    folder = tmp_path / "prepared" / "text"
-    folder.mkdir(parents=True)
-    (folder / "thesis.txt").write_text("mine")
-    with pytest.raises(RecipeError, match=OTHER_FOLDER):
-        prepare(tmp_path, TextDataConfig(source=write(tmp_path / "a.txt", corpus(200))))
-    assert (folder / "thesis.txt").read_text() == "mine"
-
-
 def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     parquet.write_table(pyarrow.table({"text": [corpus(100), None]}), path)
@@ -185,17 +162,3 @@ def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
 def test_every_split_needs_text(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the validation split must hold at least two characters, got 0; take more"):
         prepare(tmp_path, TextDataConfig(source=write(tmp_path / "a.txt", "abc")))
-
-
-def test_a_damaged_report_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"report\.json must be a data report, got: No such file"):
-        TextReport.load(tmp_path)
-    (tmp_path / "report.json").write_text("{}")
-    with pytest.raises(DataError, match="must be a data report, got: read must be there, got nothing"):
-        TextReport.load(tmp_path)
-
-
-def test_settings_are_checked(tmp_path: Path) -> None:
-    source = TextSourceConfig(kind="plain", path=tmp_path)
-    with pytest.raises(ValidationError, match=r"prepared must be a folder of its own, such as prepared/news, got \.\."):
-        TextDataConfig(source=source, prepared=Path(".."))
