@@ -78,14 +78,13 @@ def fit_forest(
     roots: list[int] = []
     nodes: list[tuple[int, float, int, float]] = []
     for _ in range(config.trees):
-        sample = np.flatnonzero(generator.random(len(rows)) < config.subsample)
+        is_sampled = generator.random(len(rows)) < config.subsample
         columns = np.sort(generator.permutation(features)[: max(1, round(config.columns * features))])
-        tree = _Tree(np.ascontiguousarray(codes[:, columns]), residual * weights, weights, config)
-        tree.grow(sample)
-        residual -= config.learning_rate * tree.predict()
+        tree = _grow_tree(np.ascontiguousarray(codes[:, columns]), residual * weights, weights, is_sampled, config)
         roots.append(len(nodes))
-        for node in tree.nodes:
+        for node in tree:
             if node.left < 0:
+                residual[node.rows] -= config.learning_rate * node.value
                 nodes.append((LEAF, 0.0, 0, config.learning_rate * node.value))
                 continue
             column = int(columns[node.column])
@@ -108,8 +107,8 @@ class _TreeNode:
     """Node of a tree that is growing: its rows, sums by bin, and its best split.
 
     Attributes:
-        rows: Rows of the node.
-        sums: Weighted residuals and weights by feature and bin, (2, features, MAX_BINS).
+        rows: Rows of the node, whether sampled or not.
+        sums: Weighted residuals and weights of sampled rows by feature and bin, (2, features, MAX_BINS).
         value: Weighted mean of the residuals, shrunk by the penalty.
         gain: Decrease of the squared error by the best split; 0 if there is none, or after it.
         column: Feature of the split, among those of the tree.
@@ -126,69 +125,52 @@ class _TreeNode:
     left: int = -1
 
 
-class _Tree:
-    """Regression tree that grows leaf by leaf on some of the binned features."""
+def _grow_tree(
+    codes: Codes, gradients: Values, weights: Values, is_sampled: NDArray[np.bool_], config: Boosting
+) -> list[_TreeNode]:
+    """Grow a tree leaf by leaf on some of the binned features, fitted to the sampled rows."""
+    features = codes.shape[1]
+    offsets = (np.arange(features) * MAX_BINS).astype(np.int32)
 
-    def __init__(self, codes: Codes, gradients: Values, weights: Values, config: Boosting) -> None:
-        self.nodes: list[_TreeNode] = []
-        self._codes, self._gradients, self._weights, self._config = codes, gradients, weights, config
-        self._offsets = (np.arange(codes.shape[1]) * MAX_BINS).astype(np.int32)
-
-    def grow(self, sample: NDArray[np.int64]) -> None:
-        """Grow the tree on some of the rows."""
-        self._add(sample, self._histogram(sample))
-        for _ in range(self._config.leaves - 1):
-            best = max(self.nodes, key=lambda node: node.gain)
-            if best.gain <= 0:
-                break
-            is_right = self._codes[best.rows, best.column] > best.code
-            children = [best.rows[~is_right], best.rows[is_right]]
-            small = int(len(children[1]) < len(children[0]))
-            sums = self._histogram(children[small])
-            histograms = [sums, best.sums - sums]
-            best.left, best.gain = len(self.nodes), 0.0
-            for side in (0, 1):
-                self._add(children[side], histograms[side != small])
-            best.rows, best.sums = best.rows[:0], best.sums[:, :, :0]
-
-    def predict(self) -> Values:
-        """Return the value of the leaf of each row, (rows,)."""
-        values = np.empty(len(self._codes))
-        pending = [(0, np.arange(len(self._codes)))]
-        while pending:
-            number, rows = pending.pop()
-            node = self.nodes[number]
-            if node.left < 0:
-                values[rows] = node.value
-                continue
-            right = self._codes[rows, node.column] > node.code
-            pending += [(node.left, rows[~right]), (node.left + 1, rows[right])]
-        return values
-
-    def _histogram(self, rows: NDArray[np.int64]) -> Values:
-        """Return the weighted residuals and weights of rows by feature and bin."""
-        features = self._codes.shape[1]
-        flat = (self._codes[rows] + self._offsets).ravel()
-        parts = (np.repeat(part[rows], features) for part in (self._gradients, self._weights))
+    def histogram(rows: NDArray[np.int64]) -> Values:
+        flat = (codes[rows] + offsets).ravel()
+        parts = (np.repeat(part[rows], features) for part in (gradients, weights))
         sums = [np.bincount(flat, part, features * MAX_BINS) for part in parts]
         return np.stack(sums).reshape(2, features, MAX_BINS).astype(np.float64)
 
-    def _add(self, rows: NDArray[np.int64], sums: Values) -> None:
-        """Add a node with its best split."""
-        gradient, weight = sums[:, 0].sum(axis=1)
-        node = _TreeNode(rows, sums, float(gradient / (weight + self._config.ridge + _TINY)))
-        self.nodes.append(node)
-        left = sums.cumsum(axis=2)
-        total = left[:, :, -1:]
-        right = total - left
-        ridge = self._config.ridge + _TINY
-        gains = left[0] ** 2 / (left[1] + ridge) + right[0] ** 2 / (np.maximum(right[1], 0) + ridge)
-        gains -= total[0] ** 2 / (total[1] + ridge)
-        least = self._config.min_rows * (1 - _TINY)
-        gains[(left[1] < least) | (right[1] < least)] = -np.inf
-        column, code = divmod(int(gains.argmax()), MAX_BINS)
-        if gains[column, code] > _TINY:
-            node.gain, node.column, node.code = float(gains[column, code]), column, code
+    nodes = [_tree_node(np.arange(len(codes)), histogram(np.flatnonzero(is_sampled)), config)]
+    for _ in range(config.leaves - 1):
+        best = max(nodes, key=lambda node: node.gain)
+        if best.gain <= 0:
+            break
+        is_right = codes[best.rows, best.column] > best.code
+        children = [best.rows[~is_right], best.rows[is_right]]
+        samples = [rows[is_sampled[rows]] for rows in children]
+        small = int(len(samples[1]) < len(samples[0]))
+        sums = histogram(samples[small])
+        best.left, best.gain = len(nodes), 0.0
+        for side in (0, 1):
+            nodes.append(_tree_node(children[side], sums if side == small else best.sums - sums, config))
+        best.rows, best.sums = best.rows[:0], best.sums[:, :, :0]
+    return nodes
+
+
+def _tree_node(rows: NDArray[np.int64], sums: Values, config: Boosting) -> _TreeNode:
+    """Return a node with its best split."""
+    gradient, weight = sums[:, 0].sum(axis=1)
+    ridge = config.ridge + _TINY
+    node = _TreeNode(rows, sums, float(gradient / (weight + config.ridge + _TINY)))
+    left = sums.cumsum(axis=2)
+    total = left[:, :, -1:]
+    right = total - left
+    gains = left[0] ** 2 / (left[1] + ridge) + right[0] ** 2 / (np.maximum(right[1], 0) + ridge)
+    gains -= total[0] ** 2 / (total[1] + ridge)
+    least = config.min_rows * (1 - _TINY)
+    gains[(left[1] < least) | (right[1] < least)] = -np.inf
+    column, code = divmod(int(gains.argmax()), MAX_BINS)
+    if gains[column, code] > _TINY:
+        node.gain, node.column, node.code = float(gains[column, code]), column, code
+    return node
 
 
 def _edges(column: Matrix) -> Matrix:
