@@ -558,10 +558,7 @@ def _is_free(lines: Sequence[PrintedLine], number: int, body: Body) -> bool:
 
 def _is_short(lines: Sequence[PrintedLine], number: int) -> bool:
     """Return whether the first word of the next line would have fitted on a line."""
-    line = lines[number]
-    if number + 1 >= len(lines):
-        return False
-    following = lines[number + 1]
+    line, following = lines[number], lines[number + 1]
     near = [
         other
         for other in lines[max(number - _NEIGHBOURS, 0) : number + _NEIGHBOURS + 1]
@@ -715,14 +712,9 @@ def compose_blocks(groups: list[Group], lines: Sequence[PrintedLine], title: str
             yield TextBlock(code, "code", page=page)
             continue
         text = " ".join(vocabulary.join([line.text for line in group.lines])[group.marker :].split())
-        if group.kind == "heading":
-            yield TextBlock(text, "heading", next(levels), page)
-        elif group.kind == "list_item":
-            yield TextBlock(text, "list_item", 1, page)
-        elif group.kind == "paragraph" and _NOTICE.search(text):
-            yield TextBlock(text, "notice", page=page)
-        else:
-            yield TextBlock(text, group.kind, page=page)
+        level = next(levels) if group.kind == "heading" else int(group.kind == "list_item")
+        is_notice = group.kind == "paragraph" and _NOTICE.search(text)
+        yield TextBlock(text, "notice" if is_notice else group.kind, level, page)
 
 
 def _mark_authors(groups: Sequence[Group], title: str) -> None:

@@ -306,13 +306,9 @@ class _EndRow(NamedTuple):
     distance: float
     gap: float
 
-    def text(self) -> str:
-        """Return the text of the row."""
-        return " ".join(segment.text for segment in sorted(self.segments, key=lambda item: item.x0))
-
     def is_page_number(self) -> bool:
         """Return whether the row is a page number apart from the text."""
-        text = self.text()
+        text = " ".join(segment.text for segment in sorted(self.segments, key=lambda item: item.x0))
         return self.gap >= _APART and bool(_PAGE_NUMBER.fullmatch(text)) and any(map(str.isalnum, text))
 
 

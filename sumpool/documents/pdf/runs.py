@@ -10,8 +10,9 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -51,8 +52,6 @@ _MAX_NAME: Final = 256  # characters of the name of a layer
 _PICTURE: Final = 800  # pixels of the longer side of a page
 _MAX_OBJECTS: Final = 2000  # of a page that are searched for dark areas
 
-Box = tuple[float, float, float, float]
-"""Left, bottom, right and top of an area in points."""
 COMBINING: Final = dict(
     zip(
         "\u00b4`\u02c6^\u02dc~\u00a8\u02c7\u02da\u02d8\u02d9\u02dd\u00af\u00b8",
@@ -188,7 +187,7 @@ def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tupl
     if count and pdfium.FPDFText_GetText(text_page, 0, count, buffer) != count + 1:
         buffer[:count] = [pdfium.FPDFText_GetUnicode(text_page, index) & 0xFFFF for index in range(count)]
     text = _compose_accents(text_page, "".join(map(chr, buffer[:count])))
-    spans = list(_spans(text_page, text, _Background(page, layers)))
+    spans = list(_spans(page, text_page, text, layers))
     lengths = Counter[int]()
     for span in spans:
         lengths[span.direction] += span.end - span.start
@@ -200,11 +199,30 @@ def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tupl
     box = pdfium.FS_RECTF()
     pdfium.FPDF_GetPageBoundingBox(page, box)
     x0, x1, y0, y1 = _turn(box, direction)
-    edges = _CharacterEdges(text_page, direction)
+    cosine, sine = _DIRECTIONS[direction]
+    handle, address = ctypes.cast(text_page, _POINTER).value, ctypes.addressof(box)
+
+    def edges(index: int) -> tuple[float, float]:
+        """Return the left and right edges of a character, along the direction of the text."""
+        _box_at(handle, index, address)
+        return (box.left, box.right) if direction == 0 else _turn(box, direction)[:2]
+
+    x, y = ctypes.c_double(), ctypes.c_double()
     runs: list[Run] = []
     for span in spans:
-        if span.visible or recognised:
-            runs += _runs(text_page, text, span, (x0, y0), edges)
+        if not span.visible and not recognised:
+            continue
+        pdfium.FPDFText_GetCharOrigin(text_page, span.start, x, y)
+        baseline = x.value * sine - y.value * cosine - y0
+        part = text[span.start : span.end]
+        start = span.start + len(part) - len(part.lstrip())
+        end = span.start + len(part.rstrip())
+        spaced = start > 0 and text[start - 1].isspace()
+        for words, left, right in _split_words(text, start, end, edges, span.size):
+            if not words.isascii():  # whose pairs of units of UTF-16 are joined
+                words = words.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+            runs.append(Run(words, left - x0, right - x0, baseline, span.size, span.font, spaced))
+            spaced = True
     width, height = x1 - x0, y1 - y0
     return height, [run for run in runs if run.x1 > 0 and run.x0 < width and 0 < run.y < height + run.size]
 
@@ -245,43 +263,6 @@ def _box(text_page: Handle, index: int) -> tuple[float, float, float, float]:
     return box.left, box.right, box.bottom, box.top
 
 
-class _Background:
-    """Coloured areas and images of a page, read when the first white text asks for them, and its layers."""
-
-    def __init__(self, page: Handle, layers: dict[str, bool]) -> None:
-        self._page = page
-        self._layers = layers
-        self._boxes: list[Box] | None = None
-
-    def shows(self, text_object: Handle, text_page: Handle, index: int, size: float) -> bool:
-        """Return whether the text from a character on that an object draws, in a font size in points, can be seen."""
-        if size < _TINY or pdfium.FPDFTextObj_GetTextRenderMode(text_object) in _INVISIBLE:
-            return False
-        layer = _layer(text_object)
-        if layer and layer not in self._layers:
-            # PDFium does not tell which layers are on: a picture of the page differs without an object of one.
-            whole = _render(self._page)
-            pdfium.FPDFPageObj_SetIsActive(text_object, False)
-            self._layers[layer] = _render(self._page) != whole
-            pdfium.FPDFPageObj_SetIsActive(text_object, True)
-        if layer and not self._layers[layer]:
-            return False
-        if not _is_pale(text_object):
-            return True
-        left, right, bottom, top = _box(text_page, index)
-        x, y = (left + right) / 2, (bottom + top) / 2
-        if self._boxes is None:
-            self._boxes = []
-            for number in range(min(pdfium.FPDFPage_CountObjects(self._page), _MAX_OBJECTS)):
-                area = pdfium.FPDFPage_GetObject(self._page, number)
-                if pdfium.FPDFPageObj_GetType(area) == pdfium.FPDF_PAGEOBJ_TEXT or _is_pale(area):
-                    continue
-                edges = tuple(ctypes.c_float() for _ in range(4))
-                if pdfium.FPDFPageObj_GetBounds(area, *edges):
-                    self._boxes.append((edges[0].value, edges[1].value, edges[2].value, edges[3].value))
-        return any(left <= x <= right and bottom <= y <= top for left, bottom, right, top in self._boxes)
-
-
 class _Span(NamedTuple):
     """Characters of one text object: their range, how they are drawn and their direction in degrees."""
 
@@ -293,8 +274,9 @@ class _Span(NamedTuple):
     visible: bool
 
 
-def _spans(text_page: Handle, text: str, background: _Background) -> Iterator[_Span]:
+def _spans(page: Handle, text_page: Handle, text: str, layers: dict[str, bool]) -> Iterator[_Span]:
     """Yield the ranges of characters that belong to one text object; spaces between objects belong to none."""
+    areas = cache(lambda: _coloured_areas(page))  # when the first white text asks for them
     handle = ctypes.cast(text_page, _POINTER).value
     fonts: dict[int, Font] = {}
     matrix = pdfium.FS_MATRIX()
@@ -314,9 +296,38 @@ def _spans(text_page: Handle, text: str, background: _Background) -> Iterator[_S
                 fonts[pointer] = classify_font(name, max(flags, 0), weight)
             pdfium.FPDFText_GetMatrix(text_page, start, matrix)
             size = pdfium.FPDFText_GetFontSize(text_page, start) * math.hypot(matrix.c, matrix.d)
-            visible = background.shows(text_object, text_page, start, size)
+            visible = size >= _TINY and pdfium.FPDFTextObj_GetTextRenderMode(text_object) not in _INVISIBLE
+            visible = visible and _is_layer_on(page, text_object, layers)
+            if visible and _is_pale(text_object):
+                left, right, bottom, top = _box(text_page, start)
+                x, y = (left + right) / 2, (bottom + top) / 2
+                visible = any(x0 <= x <= x1 and y0 <= y <= y1 for x0, y0, x1, y1 in areas())
             yield _Span(start, end, fonts[pointer], size, _direction(matrix), visible)
         start = end
+
+
+def _is_layer_on(page: Handle, text_object: Handle, layers: dict[str, bool]) -> bool:
+    """Return whether the layer of an object is on, if it belongs to one."""
+    layer = _layer(text_object)
+    if layer and layer not in layers:
+        # PDFium does not tell which layers are on: a picture of the page differs without an object of one.
+        whole = _render(page)
+        pdfium.FPDFPageObj_SetIsActive(text_object, False)
+        layers[layer] = _render(page) != whole
+        pdfium.FPDFPageObj_SetIsActive(text_object, True)
+    return not layer or layers[layer]
+
+
+def _coloured_areas(page: Handle) -> list[tuple[float, ...]]:
+    """Return left, bottom, right and top of the coloured areas and images of a page."""
+    areas = []
+    for number in range(min(pdfium.FPDFPage_CountObjects(page), _MAX_OBJECTS)):
+        area = pdfium.FPDFPage_GetObject(page, number)
+        edges = tuple(ctypes.c_float() for _ in range(4))
+        is_area = pdfium.FPDFPageObj_GetType(area) != pdfium.FPDF_PAGEOBJ_TEXT and not _is_pale(area)
+        if is_area and pdfium.FPDFPageObj_GetBounds(area, *edges):
+            areas.append(tuple(edge.value for edge in edges))
+    return areas
 
 
 def _layer(drawn: Handle) -> str:
@@ -396,43 +407,8 @@ def _turn(box: Handle, direction: int) -> tuple[float, float, float, float]:
     return min(along), max(along), min(down), max(down)
 
 
-def _runs(
-    text_page: Handle, text: str, span: _Span, corner: tuple[float, float], edges: "_CharacterEdges"
-) -> Iterator[Run]:
-    """Yield the parts of a span between wide gaps."""
-    x, y = ctypes.c_double(), ctypes.c_double()
-    pdfium.FPDFText_GetCharOrigin(text_page, span.start, x, y)
-    cosine, sine = _DIRECTIONS[span.direction]
-    baseline = x.value * sine - y.value * cosine - corner[1]
-    part = text[span.start : span.end]
-    start = span.start + len(part) - len(part.lstrip())
-    end = span.start + len(part.rstrip())
-    spaced = start > 0 and text[start - 1].isspace()
-    for words, left, right in _split_words(text, start, end, edges, span.size):
-        if not words.isascii():  # whose pairs of units of UTF-16 are joined
-            words = words.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-        yield Run(words, left - corner[0], right - corner[0], baseline, span.size, span.font, spaced)
-        spaced = True
-
-
-class _CharacterEdges:
-    """Left and right edges of the characters of a page, along the direction of the text."""
-
-    def __init__(self, text_page: Handle, direction: int) -> None:
-        self._handle = ctypes.cast(text_page, _POINTER).value
-        self._box = pdfium.FS_RECTF()
-        self._address = ctypes.addressof(self._box)
-        self._direction = direction
-
-    def __getitem__(self, index: int) -> tuple[float, float]:
-        _box_at(self._handle, index, self._address)
-        if self._direction == 0:
-            return self._box.left, self._box.right
-        return _turn(self._box, self._direction)[:2]
-
-
 def _split_words(
-    text: str, start: int, end: int, edges: _CharacterEdges, size: float
+    text: str, start: int, end: int, edges: Callable[[int], tuple[float, float]], size: float
 ) -> Iterator[tuple[str, float, float]]:
     """Yield the parts of a text between wide gaps, with their left and right edges.
 
@@ -440,13 +416,13 @@ def _split_words(
         text: Text of the page.
         start: First character, no space.
         end: End of the text, behind a character that is no space.
-        edges: Edges of the characters.
+        edges: Function that returns the left and right edges of a character.
         size: Font size in points.
     """
     letters, spaces = text[start:end:2], text[start + 1 : end : 2]
     if len(letters) >= _LETTER_SPACED and spaces.isspace() and letters.isalpha():
         # A letter-spaced text has spaces only at the gaps that are wider than most.
-        boxes = [edges[index] for index in range(start, end, 2)]
+        boxes = [edges(index) for index in range(start, end, 2)]
         steps = [following[0] - box[1] for box, following in pairwise(boxes)]
         usual = sorted(steps)[len(steps) // 2]
         joined = text[start]
@@ -454,19 +430,19 @@ def _split_words(
             joined += f" {letter}" if step > _WORD_GAP * usual else letter
         yield joined, boxes[0][0], boxes[-1][1]
         return
-    left = edges[start][0]
+    left = edges(start)[0]
     gaps = [gap.span() for gap in _SPACES.finditer(text, start, end)]
     if not gaps and 2 <= end - start <= _SHORT:
         # PDFium takes a single gap between two characters for letter spacing and writes no space.
-        steps = [edges[index][0] - edges[index - 1][1] for index in range(start + 1, end)]
+        steps = [edges(index)[0] - edges(index - 1)[1] for index in range(start + 1, end)]
         if len(steps) < 3 or min(steps) <= _SPACE * size:
             gaps = [(start + n, start + n) for n, step in enumerate(steps, 1) if step > _SPACE * size]
     for first, behind in gaps:
-        right, following = edges[first - 1][1], edges[behind][0]
+        right, following = edges(first - 1)[1], edges(behind)[0]
         if following - right > (_WIDE_GAP if first < behind else _SPACE) * size or following < left:
             yield text[start:first], left, right
             start, left = behind, following
-    yield text[start:end], left, edges[end - 1][1]
+    yield text[start:end], left, edges(end - 1)[1]
 
 
 @contextmanager
