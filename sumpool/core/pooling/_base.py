@@ -12,8 +12,9 @@ from torch import Tensor, nn
 
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.states import Mixture
+from sumpool.core.scoring import LinearScorerConfig, ScorerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.settings import VariantSettings
+from sumpool.settings import OneOf, VariantSettings
 
 Keep = Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | Annotated[float, Field(gt=0, lt=1)]
 """Vectors to keep: a number, or a fraction of each document's real vectors (1.0 is ambiguous and rejected)."""
@@ -44,6 +45,15 @@ class PoolerConfig(VariantSettings):
         return pooler
 
 
+class ScoredPoolerConfig(PoolerConfig):
+    """Settings of one pooler that selects by score."""
+
+    keep: Keep = 512
+    """Vectors to keep: a number, or a fraction of each document's real vectors."""
+    scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearScorerConfig()
+    """Scorer of the vectors."""
+
+
 @dataclass(frozen=True)
 class Pooled:
     """Output of a pooler.
@@ -72,6 +82,25 @@ class Pooler(nn.Module, ABC):
     @abstractmethod
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim)."""
+
+
+class ScoredPooler(Pooler):
+    """Pooler that selects by score."""
+
+    config: ScoredPoolerConfig
+
+    def __init__(self, config: ScoredPoolerConfig, embedding: nn.Embedding) -> None:
+        super().__init__(config, embedding)
+        self.scorer = config.scorer.build(embedding.embedding_dim)
+
+    def _keeps_all(self, tokens: Tokens) -> bool:
+        length = tokens.mask.size(1)
+        return max_kept(self.config.keep, length) == length
+
+    def _pool(self, tokens: Tokens, states: Tensor, mask: Tensor, heaviest: Tensor) -> Tokens:
+        """Return what `pool_tokens` does, with as many vectors of each document as are kept."""
+        lengths = tokens.lengths and [max_kept(self.config.keep, real) for real in tokens.lengths]
+        return pool_tokens(tokens, states, mask, heaviest, lengths)
 
 
 def keep_counts(keep: Keep, mask: Tensor) -> Tensor:

@@ -11,28 +11,18 @@ are in source order (released: a flag that is off); there is no loop over the ba
 
 import math
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal, final
+from typing import Literal, final
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.states import Mixture
-from sumpool.core.pooling._base import (
-    Keep,
-    Pooled,
-    Pooler,
-    PoolerConfig,
-    keep_all,
-    keep_counts,
-    max_kept,
-    pool_tokens,
-)
-from sumpool.core.scoring import LinearScorerConfig, ScorerConfig
+from sumpool.core.pooling._base import Keep, Pooled, ScoredPooler, ScoredPoolerConfig, keep_all, keep_counts, max_kept
 from sumpool.core.tokens import Tokens
-from sumpool.settings import OneOf, Settings
+from sumpool.settings import Settings
 
 PeakKind = Literal["double_exponential", "scaled", "plain"]
 Sort = Literal["each_round", "once", "never"]
@@ -56,14 +46,10 @@ class Peak(Settings):
 
 
 @final
-class HalvingPoolerConfig(PoolerConfig):
+class HalvingPoolerConfig(ScoredPoolerConfig):
     """Settings of successive halving."""
 
     kind: Literal["halving"] = "halving"
-    keep: Keep = 512
-    """Vectors to keep: a number, or a fraction of each document's real vectors."""
-    scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearScorerConfig()
-    """Scorer of the vectors."""
     peak: Peak = Peak()
     """Weight of the better vector of a pair."""
     sort: Sort = "each_round"
@@ -166,7 +152,7 @@ def halve(
 
 
 @final
-class HalvingPooler(Pooler):
+class HalvingPooler(ScoredPooler):
     """Successive halving of scored vectors.
 
     Attributes:
@@ -175,22 +161,16 @@ class HalvingPooler(Pooler):
     """
 
     config: HalvingPoolerConfig
-
-    def __init__(self, config: HalvingPoolerConfig, embedding: nn.Embedding) -> None:
-        super().__init__(config, embedding)
-        self.max_length: int | None = None
-        self.scorer = config.scorer.build(embedding.embedding_dim)
+    max_length: int | None = None
 
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
-        tokens = tokens.zero_padded()
-        if self.max_length is None and max_kept(self.config.keep, tokens.mask.size(1)) == tokens.mask.size(1):
+        tokens, config = tokens.zero_padded(), self.config
+        if self.max_length is None and self._keeps_all(tokens):
             return keep_all(tokens)
-        hard = self.config.inference == "hard" and not self.training
+        hard = config.inference == "hard" and not self.training
         scores = self.scorer(tokens)
-        config = self.config
         tournament = halve(scores, tokens.mask, config.keep, config.peak, hard, config.sort, self.max_length)
         mixture = tournament.mixture
-        lengths = tokens.lengths and [max_kept(config.keep, real) for real in tokens.lengths]
-        pooled = pool_tokens(tokens, mixture.combine(tokens.states), mixture.mask, tournament.heaviest, lengths)
+        pooled = self._pool(tokens, mixture.combine(tokens.states), mixture.mask, tournament.heaviest)
         return Pooled(replace(pooled, metrics={"winner_share": tournament.winner_share}), lambda: mixture)

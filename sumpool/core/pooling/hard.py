@@ -7,67 +7,47 @@ it the gradient of multiplying each kept vector by score / score.detach(). Cost:
 Departures from PoWER-BERT's released code: the first token is not always kept, and padding is never selected.
 """
 
-from typing import Annotated, Literal, final
+from typing import Literal, final
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sumpool.core.nn.states import Mixture
-from sumpool.core.pooling._base import (
-    Keep,
-    Pooled,
-    Pooler,
-    PoolerConfig,
-    keep_all,
-    max_kept,
-    pool_tokens,
-    top_k,
-)
-from sumpool.core.scoring import LinearScorerConfig, ScorerConfig
+from sumpool.core.pooling._base import Pooled, ScoredPooler, ScoredPoolerConfig, keep_all, top_k
 from sumpool.core.tokens import Tokens
-from sumpool.settings import OneOf
 
 
 @final
-class HardPoolerConfig(PoolerConfig):
+class HardPoolerConfig(ScoredPoolerConfig):
     """Settings of hard top-k selection."""
 
     kind: Literal["hard"] = "hard"
-    keep: Keep = 512
-    """Vectors to keep: a number, or a fraction of each document's real vectors."""
-    scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearScorerConfig()
-    """Scorer of the vectors."""
     gradient: Literal["none", "straight_through"] = "straight_through"
     """Gradient of the scorer: none (the papers' baseline), or straight_through, as if kept vectors were multiplied by
     their scores."""
 
 
 @final
-class HardPooler(Pooler):
+class HardPooler(ScoredPooler):
     """Hard top-k selection."""
 
     config: HardPoolerConfig
 
-    def __init__(self, config: HardPoolerConfig, embedding: nn.Embedding) -> None:
-        super().__init__(config, embedding)
-        self.scorer = config.scorer.build(embedding.embedding_dim)
-
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
         tokens, length = tokens.zero_padded(), tokens.mask.size(1)
-        if max_kept(self.config.keep, length) == length:
+        if self._keeps_all(tokens):
             return keep_all(tokens)
         straight_through = self.config.gradient == "straight_through"
         with torch.set_grad_enabled(straight_through and torch.is_grad_enabled()):
             scores = self.scorer(tokens)
         indices, mask = top_k(scores, tokens.mask, self.config.keep)
-        lengths = tokens.lengths and [max_kept(self.config.keep, real) for real in tokens.lengths]
         indices = indices.masked_fill(~mask, length).sort(dim=1).values.clamp(max=length - 1)  # in source order
         weights = mask.to(tokens.states.dtype)
         if straight_through:
             weights = weights * _one(scores.gather(1, indices).masked_fill(~mask, 0.0)).to(weights.dtype)
         mixture = Mixture(indices[..., None], weights[..., None], mask)
-        return Pooled(pool_tokens(tokens, mixture.combine(tokens.states), mask, indices, lengths), lambda: mixture)
+        return Pooled(self._pool(tokens, mixture.combine(tokens.states), mask, indices), lambda: mixture)
 
 
 def _one(scores: Tensor) -> Tensor:

@@ -9,11 +9,11 @@ a document with no more vectors than are kept is returned unchanged, where the l
 """
 
 import math
-from typing import Annotated, Literal, final
+from typing import Literal, final
 
 import torch
 from pydantic import Field
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
@@ -21,28 +21,21 @@ from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import (
     Keep,
     Pooled,
-    Pooler,
-    PoolerConfig,
+    ScoredPooler,
+    ScoredPoolerConfig,
     keep_all,
     keep_counts,
     max_kept,
-    pool_tokens,
     top_k,
 )
-from sumpool.core.scoring import LinearScorerConfig, ScorerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.settings import OneOf
 
 
 @final
-class IterativePoolerConfig(PoolerConfig):
+class IterativePoolerConfig(ScoredPoolerConfig):
     """Settings of iterative soft top-k."""
 
     kind: Literal["iterative"] = "iterative"
-    keep: Keep = 512
-    """Vectors to keep: a number, or a fraction of each document's real vectors."""
-    scorer: Annotated[ScorerConfig, OneOf("sumpool.core.scoring")] = LinearScorerConfig()
-    """Scorer of the vectors."""
     sharpness: float = Field(1.0, gt=0, le=100)
     """Factor in every softmax. At 1, the value benchmarked by the authors, scores in [0, 1] give nearly uniform weights
     and every output is close to the document's mean; larger values approach exact top-k, and fewer vectors receive a
@@ -95,19 +88,15 @@ def step_weights(scores: Tensor, mask: Tensor, ranked: Tensor, real: Tensor, sha
 
 
 @final
-class IterativePooler(Pooler):
+class IterativePooler(ScoredPooler):
     """Iterative soft top-k, all steps at once."""
 
     config: IterativePoolerConfig
 
-    def __init__(self, config: IterativePoolerConfig, embedding: nn.Embedding) -> None:
-        super().__init__(config, embedding)
-        self.scorer = config.scorer.build(embedding.embedding_dim)
-
     def forward(self, tokens: Tokens) -> Pooled:
         """Pool (batch, length, dim) to (batch, keep, dim); see `Pooler.forward`."""
         length = tokens.mask.size(1)
-        if max_kept(self.config.keep, length) == length:
+        if self._keeps_all(tokens):
             return keep_all(tokens)
         tokens = tokens.zero_padded()
         vectors = tokens.states
@@ -131,5 +120,4 @@ class IterativePooler(Pooler):
             members = torch.arange(length, device=mask.device).expand(mixed.shape)
             return Mixture(members, mixed.masked_fill(~mask[..., None], 0.0), mask)
 
-        lengths = tokens.lengths and [max_kept(self.config.keep, real) for real in tokens.lengths]
-        return Pooled(pool_tokens(tokens, pooled, mask, heaviest, lengths), mixture)
+        return Pooled(self._pool(tokens, pooled, mask, heaviest), mixture)
