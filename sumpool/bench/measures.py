@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +32,7 @@ from sumpool.core.model.encoder import Memory
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import Precision, quantize
 from sumpool.core.pooling._base import Pooled
-from sumpool.progress import Check, Progress, Report, no_op
+from sumpool.progress import Check, no_op
 from sumpool.special_tokens import BOS
 
 Work = Callable[[], object]
@@ -84,26 +84,6 @@ class Timing:
         return max(self.seconds) / max(self.fastest, 1e-9)
 
 
-@dataclass
-class Steps:
-    """Progress of work with a known number of steps; calling it begins a step, or stops where `check` raises."""
-
-    total: int
-    report: Report
-    check: Check
-    done: int = 0
-
-    def __call__(self) -> None:
-        """Begin a step."""
-        self.check()
-        self.report(Progress("bench", self.done, self.total))
-        self.done += 1
-
-    def finish(self) -> None:
-        """Report the end, whatever was left out."""
-        self.report(Progress("bench", self.total, self.total))
-
-
 def synchronize(device: torch.device) -> None:
     """Wait until a GPU has finished; a no-op on a CPU."""
     if device.type == "cuda":
@@ -141,17 +121,15 @@ def interleave(
     return {name: Timing(tuple(repetitions)) for name, repetitions in seconds.items()}
 
 
-class Probe(NamedTuple):
-    """Work whose speed only the machine decides, and its operations or bytes; a copy reads and writes each byte."""
+def probes(device: torch.device, precisions: Sequence[Precision]) -> dict[str, tuple[Work, int]]:
+    """Prepare works whose speed only the machine decides, buffers included.
 
-    work: Work
-    amount: int
-
-
-def probes(device: torch.device, precisions: Sequence[Precision]) -> dict[str, Probe]:
-    """Prepare the probes of a device, buffers included, with a matrix product for each of the precisions."""
+    Returns:
+        A matrix product in each of the precisions, and reading and copying memory, each with its operations or bytes; a
+        copy reads and writes each byte.
+    """
     side = SIDE[device.type]
-    machine: dict[str, Probe] = {}
+    machine: dict[str, tuple[Work, int]] = {}
     for precision in precisions:
         if precision == "int8":  # as a layer: torch has no plain product of integers
             layer = nn.Sequential(nn.Linear(side, side, bias=False, device=device)).eval().requires_grad_(False)
@@ -161,11 +139,11 @@ def probes(device: torch.device, precisions: Sequence[Precision]) -> dict[str, P
             dtype = torch.bfloat16 if precision == "bf16" else torch.float32
             left, right = (torch.randn(side, side, device=device).to(dtype) for _ in range(2))
             work = partial(torch.mm, left, right, out=torch.empty_like(left))
-        machine[f"{precision} products"] = Probe(work, 2 * side**3)
+        machine[f"{precision} products"] = work, 2 * side**3
     buffer = torch.ones(BUFFER[device.type] // 4, device=device)
     copied = torch.ones_like(buffer)
-    machine[READ] = Probe(buffer.sum, 4 * buffer.numel())
-    machine[COPY] = Probe(partial(copied.copy_, buffer), 2 * 4 * buffer.numel())
+    machine[READ] = buffer.sum, 4 * buffer.numel()
+    machine[COPY] = partial(copied.copy_, buffer), 2 * 4 * buffer.numel()
     return machine
 
 

@@ -16,16 +16,7 @@ from typing import Any, final
 import torch
 
 from sumpool.bench.config import BenchConfig, BenchSettings, Workload, split_overrides
-from sumpool.bench.measures import (
-    COPY,
-    READ,
-    Timing,
-    Work,
-    clock,
-    count,
-    probes,
-    profile_model,
-)
+from sumpool.bench.measures import COPY, READ, Timing, Work, clock, count, probes, profile_model
 from sumpool.bench.results import (
     NOISY,
     UNFINISHED,
@@ -39,16 +30,7 @@ from sumpool.bench.results import (
     unique,
     where,
 )
-from sumpool.bench.workload import (
-    NAMES,
-    SIZES,
-    WORKLOADS,
-    Conditions,
-    Contender,
-    Documents,
-    Subject,
-    baselines,
-)
+from sumpool.bench.workload import NAMES, SIZES, WORKLOADS, Conditions, Contender, Documents, Subject, baselines
 from sumpool.core.model.config import ModelConfig
 from sumpool.errors import CheckpointError
 from sumpool.inference.run_files import newest_run
@@ -131,9 +113,9 @@ def bench(
     conditions = Conditions(vocabulary, device, choose_precision(recipe.train.precision, device), recipe.seed)
     contenders, libraries = {}, {}
     if peers:
-        from sumpool.bench.peers import chosen_peers, library_versions
+        from sumpool.bench.peers import build_peers, library_versions
 
-        contenders, libraries = chosen_peers(recipe.model, settings, conditions, report), library_versions()
+        contenders, libraries = build_peers(recipe.model, settings, conditions, report), library_versions()
     generation = choose_generation_precision(settings.precision, device, "bench.precision")
     packed = settings.model_copy(update={"precision": generation})
     with told_when_stopped(UNFINISHED):
@@ -247,8 +229,8 @@ class LengthSweep:
         for cell, costs in self.costs.items():
             self.check()
             costs.warm_up(self._work(cell, short, FEW))
-        for probe in self.probes.values():
-            probe.work()
+        for work, _ in self.probes.values():
+            work()
         units = {length: max(1, length // lengths[0]) for length in lengths}  # seconds grow about so
         turns = {length: 1 + self.settings.repeats * (length in self.wanted) for length in lengths}
         ends = {length: units[length] * turns[length] * len(self.costs) for length in lengths}
@@ -311,7 +293,7 @@ class LengthSweep:
 
     def _take_turns(self, tasks: Mapping[Cell, Work], length: int, unit: int, kept: float) -> dict[Cell, Timing]:
         """Measure in turns with the machine itself; slow work is not repeated once its part of the time is spent."""
-        everything: dict[Any, Work] = {name: probe.work for name, probe in self.probes.items()} | dict(tasks)
+        everything: dict[Any, Work] = {name: work for name, (work, _) in self.probes.items()} | dict(tasks)
         seconds: dict[Any, list[float]] = {name: [] for name in everything}
 
         def measure(name: Any) -> None:  # noqa: ANN401 - a cell, or the name of a rate
@@ -328,8 +310,8 @@ class LengthSweep:
                     if not fits(partial(measure, name)):
                         del everything[name], seconds[name]  # it had memory before other systems took theirs
         timings = {name: Timing(tuple(repetitions)) for name, repetitions in seconds.items()}
-        for rate, probe in self.probes.items():
-            self.machine.append(Row({"rate": rate, "length": length, "amount": probe.amount}, timings.pop(rate)))
+        for rate, (_, amount) in self.probes.items():
+            self.machine.append(Row({"rate": rate, "length": length, "amount": amount}, timings.pop(rate)))
         return timings
 
     def _work(self, cell: Cell, documents: Documents, tokens: int | None = None) -> Work:

@@ -76,47 +76,19 @@ LIBRARIES = ("transformers", "ctranslate2", "onnxruntime", "openvino")
 _INSTALL = "pip install 'sumpool[peers]'"
 
 
-def chosen_peers(
+def build_peers(
     config: ModelConfig, settings: BenchConfig, conditions: Conditions, report: Report
 ) -> dict[str, Contender]:
-    """Build the installed peers that the settings name, or all of them.
+    """Build the installed peers that the settings name, or all of them, each to run in its fastest precision.
+
+    `report` receives a notice for each engine whose libraries are missing.
 
     Raises:
-        RecipeError: If there are none, or one that is asked for is not among them.
-    """
-    for notice in require_peers():
-        report(Progress("bench", note=notice))
-    peers = build_peers(config, settings, conditions)
-    unknown = [name for name in settings.peers if name not in peers]
-    if unknown:
-        raise RecipeError(f"bench.peers must name some of {', '.join(peers)}, got {', '.join(unknown)}")
-    return {name: peers[name] for name in settings.peers or peers}
-
-
-def require_peers() -> tuple[str, ...]:
-    """Check before any measurement that there are peers.
-
-    Returns:
-        A notice for each library whose peers are missing.
-
-    Raises:
-        RecipeError: If there are none at all; those of CTranslate2 are made from those of transformers.
+        RecipeError: If transformers is missing, from whose models those of CTranslate2 are made, or a peer that is
+            asked for is not among them.
     """
     if find_spec("transformers") is None:
         raise RecipeError(f"--peers must have transformers and ctranslate2, transformers is not installed: {_INSTALL}")
-    return tuple(
-        f"{name} is left out, {missing[0]} is not installed: {_INSTALL}"
-        for name in ENGINES
-        if (missing := _missing(name))
-    )
-
-
-def _missing(engine: str) -> list[str]:
-    return [library for library in ENGINES[engine] if find_spec(library) is None]
-
-
-def build_peers(config: ModelConfig, settings: BenchConfig, conditions: Conditions) -> dict[str, Contender]:
-    """Build all peers that are installed, by name, each to run in its fastest precision."""
     target = max(settings.generate, settings.target, config.target_length)
     long = config.model_copy(update={"source_length": max(settings.lengths), "target_length": target})
     trial = Documents.random(settings.batch, min(*settings.lengths, _TRIAL), settings.target, conditions)
@@ -129,12 +101,18 @@ def build_peers(config: ModelConfig, settings: BenchConfig, conditions: Conditio
         }
         peers[name] = FastestPeer(models, trial, settings.beams, written)
     threads = torch.get_num_threads()
-    for name in ENGINES:
-        if not _missing(name) and (conditions.device.type == "cpu" or name not in RUNTIMES):
+    for name, libraries in ENGINES.items():
+        if missing := [library for library in libraries if find_spec(library) is None]:
+            notice = f"{name} is left out, {missing[0]} is not installed: {_INSTALL}"
+            report(Progress("bench", note=notice))
+        elif conditions.device.type == "cpu" or name not in RUNTIMES:
             peers[name] = PeerProcess(
                 partial(_fastest, name, long, conditions, threads, trial, settings.beams, written)
             )
-    return peers
+    unknown = [name for name in settings.peers if name not in peers]
+    if unknown:
+        raise RecipeError(f"bench.peers must name some of {', '.join(peers)}, got {', '.join(unknown)}")
+    return {name: peers[name] for name in settings.peers or peers}
 
 
 def led(config: ModelConfig, vocabulary: int) -> Any:  # noqa: ANN401 - a type of transformers

@@ -31,11 +31,10 @@ from sumpool.training.hardware import physical
 
 MISSING = "-"
 """Printed for a value that is not known."""
-MEBI = 2**20
 NOISY = 1.5
 """Slowest over fastest repetition above which a figure is marked."""
 
-_UNITS = {"ms": 1e3, "us": 1e6, "MiB": 1 / MEBI, "M": 1e-6, "G": 1e-9}
+_UNITS = {"ms": 1e3, "us": 1e6, "MiB": 2**-20, "M": 1e-6, "G": 1e-9}
 _CPUINFO = Path("/proc/cpuinfo")
 SCHEMA = 3
 """Version of the JSON files."""
@@ -161,15 +160,6 @@ def where(rows: Iterable[Row], labels: Mapping[str, Any]) -> list[Row]:
 def unique(rows: Iterable[Row], name: str) -> list[Any]:
     """Values of a name, each once, in the order of the rows."""
     return list(dict.fromkeys(row[name] for row in rows))
-
-
-def pivot(rows: Iterable[Row], index: Sequence[str], across: str, value: str) -> list[Row]:
-    """One row for each combination of the index values, with `value` of every row under its value of `across`."""
-    lines: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in rows:
-        key = tuple(row[name] for name in index)
-        lines.setdefault(key, dict(zip(index, key, strict=True)))[str(row[across])] = row[value]
-    return [Row(values) for values in lines.values()]
 
 
 def quotient(value: float | None, base: float | None) -> float | None:

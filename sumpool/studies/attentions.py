@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.measures import Steps, clock, count
+from sumpool.bench.measures import clock, count
 from sumpool.bench.results import Column, Result, Row, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.attention._base import Attention, AttentionConfig
@@ -37,11 +37,11 @@ from sumpool.core.model.encoder import EncoderLayer
 from sumpool.core.tokens import Tokens
 from sumpool.errors import RecipeError
 from sumpool.inference.loading import LoadedModel
-from sumpool.progress import Check, Report, no_op
+from sumpool.progress import Check
 from sumpool.settings import config_class, kinds
 from sumpool.studies.config import ApproximationConfig, AttentionsConfig
 from sumpool.studies.sparsity import validation_batches
-from sumpool.studies.study import make_table
+from sumpool.studies.study import Steps, make_table
 from sumpool.training.hardware import available, try_peak
 
 _PACKAGE = "sumpool.core.attention"
@@ -58,19 +58,17 @@ SWEEP["both, 3 / 3, r = 33 phrases"] = {"kind": "convolutional", "radius": 33}
 """Rows of `study.sweep`: what paper 5 wants to vary and combine, beside its r = 100 and 3 / 3."""
 
 
-def measure_attention_costs(
-    settings: AttentionsConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
-) -> Result:
+def measure_attention_costs(settings: AttentionsConfig, conditions: Conditions, steps: Steps) -> Result:
     """Measure every attention, from the shortest document to the longest that time and memory allow."""
     names = [*SWEEP] if settings.sweep else kinds(_PACKAGE)
-    steps = Steps(len(names), report, check)
+    steps.total = len(names)
     rows: list[Row] = []
     fits: list[Row] = []
     for name in names:
         steps()
         measured: list[Row] = []
         for length in sorted(settings.lengths):
-            row = _measure_length(name, length, settings, conditions, check)
+            row = _measure_length(name, length, settings, conditions, steps.check)
             if row.note:
                 break
             measured.append(row)
@@ -79,7 +77,6 @@ def measure_attention_costs(
                 break
         rows += measured
         fits.append(fit_row(name, measured))
-    steps.finish()
     facts = settings.model_dump() | {"first": min(settings.lengths)}
     tables = [make_table("attention_costs", fits, facts), make_table("attention_lengths", rows, facts)]
     return Result({"attention_costs": fits, "attention_lengths": rows}, tables)
@@ -199,11 +196,7 @@ class LayerInput:
 
 
 def measure_approximations(
-    settings: ApproximationConfig,
-    conditions: Conditions,
-    report: Report = no_op,
-    check: Check = no_op,
-    trained: Sequence[LayerInput] = (),
+    settings: ApproximationConfig, conditions: Conditions, steps: Steps, trained: Sequence[LayerInput] = ()
 ) -> Result:
     """Measure every approximation with random weights, and with those of a run, if any, at the lengths that it has."""
     inputs = {length: {RANDOM: [*random_inputs(settings, length, conditions)]} for length in settings.lengths}
@@ -212,7 +205,7 @@ def measure_approximations(
         if long_enough:
             by_weights[TRAINED] = long_enough
     cases = [(length, weights) for length, by_weights in inputs.items() for weights in by_weights]
-    steps = Steps(len(cases) * len(APPROXIMATIONS), report, check)
+    steps.total = len(cases) * len(APPROXIMATIONS)
     rows: list[Row] = []
     for length, weights in cases:
         for name, (exact, build) in APPROXIMATIONS.items():
@@ -225,7 +218,6 @@ def measure_approximations(
                 ]
                 measured = {"error": fmean(errors), "deviation": pstdev(errors), "measured": len(errors)}
                 rows.append(Row({**labels, "features": features, **measured}))
-    steps.finish()
     # A column for every number of features.
     columns = [Column(f"{count:,}", f"features_{count}", ".3f") for count in settings.features]
     lines = []

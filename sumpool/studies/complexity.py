@@ -23,11 +23,10 @@ from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.settings import config_class, kinds
 from sumpool.special_tokens import PARAGRAPH
 from sumpool.studies.config import ComplexityConfig
-from sumpool.studies.study import make_table
+from sumpool.studies.study import Steps, make_table
 
 _VOCABULARY = PARAGRAPH + 2
 _FULL = {"kind": "full"}
@@ -40,9 +39,7 @@ OUTPUT, INPUT = "DeepPyramidion (output)", "DeepPyramidion (input)"
 FEWEST_LAYERS = 5
 
 
-def count_complexity(
-    settings: ComplexityConfig, conditions: Conditions | None = None, report: Report = no_op, check: Check = no_op
-) -> Result:
+def count_complexity(settings: ComplexityConfig, conditions: Conditions, steps: Steps) -> Result:
     """Count every attention, every pooling and cross-attention over blockwise attention, and DeepPyramidion.
 
     Conditions have no influence on counts.
@@ -51,10 +48,10 @@ def count_complexity(
     models = systems(settings)
     encoders: dict[str, Row] = {}
     decoders: dict[str, Row] = {}
-    for done, (name, config) in enumerate(models.items(), start=1):
-        check()
+    steps.total = len(models)
+    for name, config in models.items():
+        steps(counted=name)
         encoders[name], decoders[name] = _rows(name, config, settings)
-        report(Progress("bench", done, len(models), {"counted": name}))
     claims = claim_rows(encoders, decoders, settings)
     saved = [
         [

@@ -20,7 +20,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sumpool.bench.measures import Steps
 from sumpool.bench.results import Result, Row
 from sumpool.bench.workload import Conditions
 from sumpool.core.attention._base import Attention
@@ -29,11 +28,10 @@ from sumpool.core.model.decoder import CausalAttention
 from sumpool.data.batches import Batch, ItemSource
 from sumpool.data.shards import Shard
 from sumpool.inference.loading import LoadedModel
-from sumpool.progress import Check, Report, no_op
 from sumpool.runs.run_folder import prepared_data_of
 from sumpool.studies.config import HeadsConfig
 from sumpool.studies.sparsity import validation_data
-from sumpool.studies.study import make_table
+from sumpool.studies.study import Steps, make_table
 from sumpool.training.fit import validate
 
 _LOW, _HIGH, _TEMPERATURE = -0.1, 1.1, 0.33
@@ -44,9 +42,7 @@ _GATE_START = 2.0
 """Parameter of gates at first, with which nearly all are open."""
 
 
-def measure_heads(
-    loaded: LoadedModel, settings: HeadsConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
-) -> Result:
+def measure_heads(loaded: LoadedModel, settings: HeadsConfig, conditions: Conditions, steps: Steps) -> Result:
     """Estimate the importance of every head of a trained model, and its loss with the least important ones masked.
 
     With `gates`, the loss with as many masked whose trained gates are the least likely to be open is measured too.
@@ -56,7 +52,7 @@ def measure_heads(
     """
     data = validation_data(loaded)
     documents = min(settings.documents, len(data.validation))
-    steps = Steps(documents + settings.gates, report, check)
+    steps.total = documents + settings.gates
 
     def batches(source: ItemSource, count: int) -> Iterator[Batch]:
         for index in range(count):
@@ -67,7 +63,6 @@ def measure_heads(
     if settings.gates:
         data = replace(data, training=Shard(prepared_data_of(loaded.folder, loaded.recipe), "train"))
         measured["gates"] = train_gates(loaded.model, batches(data.training, settings.gates), settings.penalty)
-    steps.finish()
     masked = {by: least_important(values, settings.share) for by, values in measured.items()}
     config = loaded.recipe.train.model_copy(update={"validate_documents": documents})
     total = sum(map(len, measured["importance"].values()))
@@ -77,7 +72,7 @@ def measure_heads(
             for name, gate in gates.items():
                 gate.fill_(1.0)
                 gate[without.get(name, [])] = 0.0
-            loss = validate(loaded.model, data, config, conditions.device, check)[0]
+            loss = validate(loaded.model, data, config, conditions.device, steps.check)[0]
             count = sum(map(len, without.values()))
             losses.append(Row({"by": by or None, "masked": count, "heads": total - count, "loss": loss}))
     rows, lines = [], []

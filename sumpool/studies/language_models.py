@@ -12,16 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from sumpool.bench.config import split_overrides
-from sumpool.bench.results import (
-    BenchReport,
-    Column,
-    Result,
-    Row,
-    Table,
-    text_table,
-    unique,
-    where,
-)
+from sumpool.bench.results import BenchReport, Column, Result, Row, Table, text_table, unique, where
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.task import Results
 from sumpool.progress import Check, Progress, Report

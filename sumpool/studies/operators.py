@@ -15,14 +15,14 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.bench.measures import interleave
-from sumpool.bench.results import Column, Result, Row, pivot, unique, where
+from sumpool.bench.results import Column, Result, Row, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.pooling._base import top_k
 from sumpool.core.pooling.halving import Peak, Sort, halve
 from sumpool.core.pooling.iterative import iterate, step_weights
-from sumpool.progress import Check, Progress, Report, no_op
+from sumpool.progress import Check
 from sumpool.studies.config import OperatorsConfig
-from sumpool.studies.study import make_table
+from sumpool.studies.study import Steps, make_table
 
 SORTED = "halving, sorted each round"
 ONCE = "halving, sorted once"
@@ -69,23 +69,22 @@ AT_ONCE = 2**24
 """Cosines, at most, that are computed at once."""
 
 
-def measure_operators(
-    settings: OperatorsConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
-) -> Result:
+def measure_operators(settings: OperatorsConfig, conditions: Conditions, steps: Steps) -> Result:
     """Measure every operator at every length and number kept, those of one cell in turns."""
     cells = []
     for length in sorted(set(settings.lengths)):  # powers of two from 2 to half of the length are kept
         cells += [(length, 2**power) for power in range(1, int(math.log2(length // 2)) + 1)]
     rows: list[Row] = []
-    for done, (length, keep) in enumerate(cells, start=1):
+    steps.total = len(cells)
+    for length, keep in cells:
+        steps(vectors=f"{length:,} to {keep:,}")
         left_out: dict[str, str] = {}
         # The loop takes at most in proportion to length * keep.
         if last := next((row for row in reversed(where(rows, {"operator": LOOP})) if row.timing), None):
             predicted = last["fastest"] * (length * keep) / (last["length"] * last["keep"])
             if predicted > PATIENCE * settings.seconds:
                 left_out[LOOP] = f"would take {predicted:.1f} s"
-        rows += _measure(length, keep, settings, conditions, left_out, check)
-        report(Progress("bench", done, len(cells), {"vectors": f"{length:,} to {keep:,}"}))
+        rows += _measure(length, keep, settings, conditions, left_out, steps.check)
     return operators_result(rows)
 
 
@@ -170,7 +169,13 @@ def operators_result(rows: Sequence[Row]) -> Result:
     shown = [row for row in rows if row["keep"] in (*SHOWN, most[row["length"]])]
     left_out = sum(bool(row.note) for row in rows)
     slow = [f"-: left out, it would take too long ({left_out} of {len(rows)}; see study.seconds)"] if left_out else []
-    similarity, time = (pivot(shown, ("length", "keep"), "operator", value) for value in ("similarity", "fastest"))
+    similarity, time = (
+        [
+            Row({"length": length, "keep": keep, **{name: row[value] for name, row in of_cell.items()}})
+            for (length, keep), of_cell in by_cell(shown).items()
+        ]
+        for value in ("similarity", "fastest")
+    )
     rounds = (row["fastest"] / row["rounds"] for row in where(shown, {"operator": SORTED}))
     similarity = [line.also({"published": PUBLISHED.get(line["length"], {}).get(line["keep"])}) for line in similarity]
     time = [line.also({"round": seconds}) for line, seconds in zip(time, rounds, strict=True)]

@@ -11,7 +11,7 @@ from sumpool.bench.config import split_overrides
 from sumpool.bench.results import UNFINISHED, BenchReport, Result
 from sumpool.bench.workload import NAMES, Conditions
 from sumpool.inference.loading import load_model
-from sumpool.progress import Check, Report, no_op, told_when_stopped
+from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.studies import config
 from sumpool.studies.attentions import measure_approximations, measure_attention_costs, trained_inputs
 from sumpool.studies.complexity import count_complexity
@@ -20,7 +20,7 @@ from sumpool.studies.language_models import study_language_models
 from sumpool.studies.lra.study import study_lra
 from sumpool.studies.operators import measure_operators
 from sumpool.studies.sparsity import measure_sparsity, selection_losses, sentence_attention, validation_batches
-from sumpool.studies.study import load_study
+from sumpool.studies.study import Steps, load_study
 from sumpool.studies.tables import VOCABULARY, measure_tables
 from sumpool.studies.training_steps import measure_depth, measure_shortening
 from sumpool.training.hardware import choose_device, choose_precision
@@ -96,6 +96,8 @@ def run_study(
             else:
                 measure = partial(measure, trained=[*trained_inputs(loaded, study.documents)])
         conditions = Conditions(vocabulary, device, precision, settings.seed)
-        result = measure(study, conditions, report=report, check=check)
+        steps = Steps(report, check)
+        result = measure(study, conditions, steps)
+        report(Progress("bench", steps.total, steps.total))
         recipe = loaded.recipe.name if loaded else ""
         return BenchReport(recipe, name, device.type, NAMES[precision], kept, result)

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sumpool.bench.measures import Steps, Work, interleave
+from sumpool.bench.measures import Work, interleave
 from sumpool.bench.results import Column, Result, Row, where
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.cross_attention import CrossAttentionConfig, FullCrossAttentionConfig, SentenceCrossAttentionConfig
@@ -36,10 +36,10 @@ from sumpool.data.batches import Batch, TrainingData
 from sumpool.data.shards import Shard
 from sumpool.errors import DataError
 from sumpool.inference.loading import LoadedModel
-from sumpool.progress import Check, Report, no_op
+from sumpool.progress import Check
 from sumpool.runs.run_folder import prepared_data_of
 from sumpool.studies.config import SparsityConfig
-from sumpool.studies.study import make_table
+from sumpool.studies.study import Steps, make_table
 from sumpool.text.tokenizer import same_tokenizer
 from sumpool.training.fit import validate
 from sumpool.training.weights import needed_weights, set_weights, weights_of
@@ -59,13 +59,12 @@ def measure_sparsity(
     config: ModelConfig,
     settings: SparsityConfig,
     conditions: Conditions,
-    report: Report = no_op,
-    check: Check = no_op,
+    steps: Steps,
 ) -> Result:
     """Sum up the attention of a trained model, and time one of its shape."""
     surface = len(settings.surface_lengths) * len(settings.targets)
     tasks = len(MODES) * len(settings.targets) + surface
-    steps = Steps(settings.documents + tasks * (settings.repeats + 1), report, check)
+    steps.total = settings.documents + tasks * (settings.repeats + 1)
     documents = []
     for layers in attention:
         steps()
@@ -89,7 +88,6 @@ def measure_sparsity(
     modes = dict(zip(MODES, (subject.train, subject.score, infer), strict=True))
     times = _times(modes, [settings.length], settings, steps, conditions)
     times += _times({"surface": subject.train}, settings.surface_lengths, settings, steps, conditions)
-    steps.finish()
     mean = sum(layers[0].size(1) for layers in documents) / len(documents)
     facts = {"documents": len(documents), "mean_sentences": mean}
     return sparsity_result(kept, compared, times, facts, settings)

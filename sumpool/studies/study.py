@@ -1,6 +1,7 @@
 """What all studies share: their settings, the tables of `tables.toml`, and reports of those that train."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import fmean, stdev
@@ -12,6 +13,7 @@ from sumpool.bench import results
 from sumpool.bench.results import BenchReport, Result, write_report
 from sumpool.bench.workload import NAMES
 from sumpool.evaluation.statistics import Estimate
+from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.load import Section, load_settings
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.settings import Settings
@@ -19,6 +21,29 @@ from sumpool.training.hardware import choose_device, choose_precision
 
 make_table = partial(results.make_table, package=__package__)
 """`make_table` of the tables of studies."""
+
+
+@dataclass
+class Steps:
+    """Progress of a study; calling it begins a step, or stops where `check` raises.
+
+    Attributes:
+        report: Receives progress.
+        check: Called before each step; may raise to stop.
+        total: Number of steps, which the study sets when it begins.
+        done: Steps that have begun.
+    """
+
+    report: Report = no_op
+    check: Check = no_op
+    total: int = 0
+    done: int = 0
+
+    def __call__(self, **metrics: str) -> None:
+        """Begin a step; `metrics` say of what."""
+        self.check()
+        self.report(Progress("bench", self.done, self.total, metrics))
+        self.done += 1
 
 
 class Hardware(Settings):

@@ -18,13 +18,12 @@ from functools import partial
 from importlib.resources import files
 from typing import Any, Literal
 
-from sumpool.bench.measures import Steps, Timing, Work, interleave
+from sumpool.bench.measures import Timing, Work, interleave
 from sumpool.bench.results import Result, Row, quotient
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.model.config import ModelConfig
-from sumpool.progress import Check, Report, no_op
 from sumpool.studies.config import TablesConfig
-from sumpool.studies.study import make_table
+from sumpool.studies.study import Steps, make_table
 from sumpool.training.hardware import OUT_OF_MEMORY, fits
 
 TableNumber = Literal[2, 7, 8, 10]
@@ -86,14 +85,12 @@ def _variant(words: str) -> dict[str, Any] | None:
     return None if kind == "-" else {"kind": kind, **known}
 
 
-def measure_tables(
-    settings: TablesConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
-) -> Result:
+def measure_tables(settings: TablesConfig, conditions: Conditions, steps: Steps) -> Result:
     """Measure every row of a table, and row #5, in turns; the vocabulary is narrowed with the widths."""
     narrow = replace(conditions, vocabulary=max(16, round(conditions.vocabulary * settings.width)))
     wanted = [(scale(config, settings), row) for config, row in (*rows(settings.table), rows(10)[BASE - 1])]
     subjects = {config: Subject(config, narrow) for config in dict.fromkeys(config for config, _ in wanted)}
-    steps = Steps(3 * len(subjects) * (settings.repeats + 2), report, check)
+    steps.total = 3 * len(subjects) * (settings.repeats + 2)
     timings: dict[str, dict[ModelConfig, Timing]] = {}
     for name in WORKS:
         tasks = {config: _work(name, config, subject, settings) for config, subject in subjects.items()}
@@ -103,7 +100,6 @@ def measure_tables(
             if fits(work):
                 fitting[config] = work
         timings[name] = interleave(fitting, settings.repeats, narrow.device, steps, settings.seconds)
-    steps.finish()
     short, long = (_scaled(tokens, settings) for tokens in settings.generate)
     scaled = {
         "target": _scaled(settings.target, settings),

@@ -16,15 +16,14 @@ from functools import partial
 
 import torch
 
-from sumpool.bench.measures import Steps, Work, interleave
+from sumpool.bench.measures import Work, interleave
 from sumpool.bench.results import Result, Row, quotient
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.boundaries import FixedBoundariesConfig
 from sumpool.core.model.config import ModelConfig
-from sumpool.progress import Check, Report, no_op
 from sumpool.special_tokens import PARAGRAPH
 from sumpool.studies.config import DepthConfig, ShorteningConfig
-from sumpool.studies.study import make_table
+from sumpool.studies.study import Steps, make_table
 from sumpool.tasks.language_modeling.config import LanguageModelConfig
 from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.training.hardware import fits, try_peak
@@ -34,13 +33,11 @@ _GROWTH = 4.0
 """Time of a step at twice the length, at most."""
 
 
-def measure_depth(
-    settings: DepthConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
-) -> Result:
+def measure_depth(settings: DepthConfig, conditions: Conditions, steps: Steps) -> Result:
     """Measure a training step of every model by length and depth, those of one size in turns."""
     here = replace(conditions, vocabulary=settings.vocabulary)
     cells = [(length, layers) for length in sorted(settings.lengths) for layers in sorted(settings.layers)]
-    steps = Steps(len(cells) * len(MODELS) * (settings.repeats + 1), report, check)
+    steps.total = len(cells) * len(MODELS) * (settings.repeats + 1)
     seconds: dict[tuple[str, int, int], float] = {}
     rows: list[Row] = []
     for length, layers in cells:
@@ -60,7 +57,6 @@ def measure_depth(
             seconds[name, length, layers] = timing.median if timing else expected[name]
             note = "" if timing else f"a step would take about {expected[name]:,.0f} s"
             rows.append(Row({"length": length, "layers": layers, "model": name}, timing, note))
-    steps.finish()
     return depth_result(rows, settings)
 
 
@@ -116,13 +112,11 @@ PUBLISHED = {2: (0.56, 0.57), 4: (0.40, 0.47)}
 """Time and memory in proportion to no shortening, from the paper's section 5, which has no other figures."""
 
 
-def measure_shortening(
-    settings: ShorteningConfig, conditions: Conditions, report: Report = no_op, check: Check = no_op
-) -> Result:
+def measure_shortening(settings: ShorteningConfig, conditions: Conditions, steps: Steps) -> Result:
     """Measure a training step at every shortening factor, in turns."""
     here = replace(conditions, vocabulary=settings.vocabulary)
     tasks = {factor: _training_step(factor, settings, here) for factor in sorted({1, *settings.factors})}
-    steps = Steps(len(tasks) * (settings.repeats + 2), report, check)
+    steps.total = len(tasks) * (settings.repeats + 2)
     memory: dict[int, tuple[int | None, str]] = {}
     fits(tasks[max(tasks)])  # the cheapest, so that libraries are warm
     for factor in sorted(tasks, reverse=True):
@@ -130,7 +124,6 @@ def measure_shortening(
         memory[factor] = try_peak(tasks[factor], here.device)
     fitting = {factor: work for factor, work in tasks.items() if not memory[factor][1]}
     timings = interleave(fitting, settings.repeats, here.device, steps)
-    steps.finish()
     rows = [
         Row({"factor": factor, "memory": memory[factor][0]}, timings.get(factor), memory[factor][1]) for factor in tasks
     ]

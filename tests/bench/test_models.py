@@ -522,18 +522,8 @@ def test_a_precision_that_is_not_to_be_had(tiny_recipe: Path, monkeypatch: pytes
 
 @pytest.mark.slow
 def test_peers_take_part_and_say_what_they_cannot(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[int, int]] = []
-
-    def build(config: ModelConfig, settings: BenchConfig, conditions: Conditions) -> dict[str, Contender]:
-        del config, conditions
-        asked.append((max(settings.lengths), settings.generate))
-        return {"theirs": EncodingPeer(), "others": EncodingPeer()}
-
-    monkeypatch.setattr("sumpool.bench.peers.build_peers", build)
-    monkeypatch.setattr("sumpool.bench.peers.require_peers", lambda: ("one is missing",))
-    heard: list[Progress] = []
-    chosen = [*SMALL, "bench.peers=[theirs]", "bench.baselines=[vanilla]"]
-    found = bench(tiny_recipe, overrides=chosen, lengths=(32,), peers=True, report=heard.append)
+    monkeypatch.setattr("sumpool.bench.peers.build_peers", lambda *_: {"theirs": EncodingPeer()})
+    found = bench(tiny_recipe, overrides=[*SMALL, "bench.baselines=[vanilla]"], lengths=(32,), peers=True)
     rows = found.result.rows["models"]
     assert {row["model"] for row in rows} == {"model", "vanilla", "theirs"}
     theirs = {row["workload"]: row for row in where(rows, {"model": "theirs"})}
@@ -545,11 +535,7 @@ def test_peers_take_part_and_say_what_they_cannot(tiny_recipe: Path, monkeypatch
         "train": "it does not learn",
         "generate": "it does not write",
     }
-    assert asked == [(32, 2)]
-    assert heard[0].note == "one is missing"
     assert found.precision.endswith("of training, the fastest of each peer")
-    with pytest.raises(RecipeError, match=r"bench\.peers must name some of theirs, others, got LSD"):
-        bench(tiny_recipe, overrides=[*SMALL, "bench.peers=[LSD]"], lengths=(32,), peers=True)
 
 
 def stop() -> None:

@@ -32,7 +32,6 @@ from sumpool.bench.peers import (
     led,
     long_t5,
     pegasus_x,
-    require_peers,
 )
 from sumpool.bench.workload import Conditions, Contender, Documents, Subject
 from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
@@ -40,6 +39,7 @@ from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
 from sumpool.core.output import TiedOutputConfig
 from sumpool.errors import RecipeError
+from sumpool.progress import Progress, no_op
 from sumpool.special_tokens import EOS
 
 CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
@@ -396,7 +396,7 @@ SHORT = CONFIG.model_copy(update={"source_length": 8, "target_length": 4})
 
 def test_every_peer_reads_the_longest_and_writes_all_tokens() -> None:
     documents = Documents.random(1, 29, 11, CONDITIONS)
-    peers = build_peers(SHORT, BenchConfig(lengths=(20, 29), generate=11, target=4), CONDITIONS)
+    peers = build_peers(SHORT, BenchConfig(lengths=(20, 29), generate=11, target=4), CONDITIONS, no_op)
     assert list(peers) == [*BUILDS, "CTranslate2", "ONNX Runtime", "OpenVINO"]
     assert isinstance(peers["CTranslate2"], PeerProcess)
     assert isinstance(peers["ONNX Runtime"], PeerProcess)
@@ -424,17 +424,22 @@ def hide(monkeypatch: pytest.MonkeyPatch, *hidden: str) -> None:
 def test_without_transformers_there_are_no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
     hide(monkeypatch, "transformers")
     with pytest.raises(RecipeError, match=r"--peers must have transformers .*: pip install 'sumpool\[peers\]'"):
-        require_peers()
+        build_peers(SHORT, BenchConfig(lengths=(8,)), CONDITIONS, no_op)
 
 
 def test_without_an_engine_there_are_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     hide(monkeypatch, "ctranslate2", "onnx")
-    assert require_peers() == (
+    heard: list[Progress] = []
+    assert list(build_peers(SHORT, BenchConfig(lengths=(8,)), CONDITIONS, heard.append)) == [*BUILDS]
+    assert [progress.note for progress in heard] == [
         "CTranslate2 is left out, ctranslate2 is not installed: pip install 'sumpool[peers]'",
         "ONNX Runtime is left out, onnx is not installed: pip install 'sumpool[peers]'",
         "OpenVINO is left out, onnx is not installed: pip install 'sumpool[peers]'",
-    )
-    assert list(build_peers(SHORT, BenchConfig(lengths=(8,)), CONDITIONS)) == [*BUILDS]
+    ]
+    chosen = BenchConfig(lengths=(8,), peers=("BART",))
+    assert list(build_peers(SHORT, chosen, CONDITIONS, no_op)) == ["BART"]
+    with pytest.raises(RecipeError, match=r"bench\.peers must name some of LED, .*, BART, got LSD"):
+        build_peers(SHORT, chosen.model_copy(update={"peers": ("LSD",)}), CONDITIONS, no_op)
 
 
 def libraries() -> set[str]:

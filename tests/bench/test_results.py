@@ -11,7 +11,6 @@ from sumpool.bench.results import (
     Result,
     Row,
     Table,
-    pivot,
     require_benchmark,
     significant,
     text_table,
@@ -64,8 +63,6 @@ def test_equal_neighbours_are_written_together() -> None:
 def test_rows_by_value() -> None:
     assert where(ROWS, {"length": 16, "system": "b"}) == [ROWS[1]]
     assert unique(ROWS, "length") == [16, 1024]
-    wide = pivot(ROWS, ["length"], "system", "bytes")
-    assert [row.values for row in wide] == [{"length": 16, "a": 2**21, "b": None}, {"length": 1024, "a": 2**20}]
 
 
 def test_a_row_as_json() -> None:
@@ -110,13 +107,8 @@ def test_files_are_written(tmp_path: Path) -> None:
     assert (tmp_path / "t.csv").read_bytes().decode() == to_csv([TABLE])
     assert (tmp_path / "t.tex").read_text() == to_latex([TABLE])
     write_report(REPORT, {"--csv": None, "--latex": None})
-
-
-def test_files_without_a_folder_are_refused(tmp_path: Path) -> None:
-    for option in ("--csv", "--latex"):
-        for path in (tmp_path / "nowhere" / "t.csv", tmp_path):
-            with pytest.raises(RecipeError, match=f"{option} must name a file in a folder that is there, got "):
-                require_writable({option: path})
+    with pytest.raises(RecipeError, match="--csv must name a file in a folder that is there, got "):
+        require_writable({"--csv": tmp_path})
 
 
 def test_benchmarks_are_replaced_and_other_files_are_not(tmp_path: Path) -> None:

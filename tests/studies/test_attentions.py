@@ -19,7 +19,6 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.batches import TrainingData
 from sumpool.data.shards import Item
 from sumpool.errors import RecipeError
-from sumpool.progress import Progress
 from sumpool.settings import kinds
 from sumpool.studies import attentions, sparsity
 from sumpool.studies.attentions import (
@@ -37,6 +36,7 @@ from sumpool.studies.attentions import (
 )
 from sumpool.studies.config import ApproximationConfig, AttentionsConfig
 from sumpool.studies.run import run_study
+from sumpool.studies.study import Steps
 from tests.studies.test_sparsity import prepare
 
 CONDITIONS = Conditions(100, torch.device("cpu"), torch.float32)
@@ -67,11 +67,10 @@ def test_without_growth_there_is_no_fit() -> None:
 
 
 def test_every_attention_is_measured_beside_its_counted_cost(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[Progress] = []
     monkeypatch.setattr(attentions, "available", lambda _: 2**60)
     monkeypatch.setattr(attentions, "try_peak", lambda *_: (1000, ""))
     settings = AttentionsConfig(lengths=(8, 16, 32), dim=8, heads=2, repeats=1, seconds=1000)
-    result = measure_attention_costs(settings, CONDITIONS, heard.append)
+    result = measure_attention_costs(settings, CONDITIONS, Steps())
     assert [row["name"] for row in result.rows["attention_costs"]] == list(kinds("sumpool.core.attention"))
     for row in result.rows["attention_costs"]:
         assert row["longest"] == 32, row["name"]
@@ -86,7 +85,7 @@ def test_every_attention_is_measured_beside_its_counted_cost(monkeypatch: pytest
 def test_operations_of_paper_5_follow_radius_kernel_and_stride() -> None:
     length, dim = 96, 8
     settings = AttentionsConfig(lengths=(length,), dim=dim, heads=2, repeats=1, sweep=True)
-    rows = measure_attention_costs(settings, CONDITIONS).rows["attention_lengths"]
+    rows = measure_attention_costs(settings, CONDITIONS, Steps()).rows["attention_lengths"]
     assert [row["name"] for row in rows] == [*SWEEP]
     for row in rows:
         config = attention_config(row["name"], length, 2)
@@ -105,7 +104,7 @@ def test_operations_of_paper_5_follow_radius_kernel_and_stride() -> None:
 def test_longer_documents_are_left_out_where_they_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attentions, "kinds", lambda _: ("vanilla",))
     settings = AttentionsConfig(lengths=(8, 16), dim=8, heads=2, repeats=1, seconds=1e-9)
-    result = measure_attention_costs(settings, CONDITIONS)
+    result = measure_attention_costs(settings, CONDITIONS, Steps())
     assert [row["length"] for row in result.rows["attention_lengths"]] == [8]
 
 
@@ -113,7 +112,7 @@ def test_a_document_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(attentions, "kinds", lambda _: ("vanilla",))
     monkeypatch.setattr(attentions, "try_peak", lambda *_: (None, "out of memory"))
     settings = AttentionsConfig(lengths=(8, 16), dim=8, heads=2, repeats=1)
-    assert measure_attention_costs(settings, CONDITIONS).rows["attention_lengths"] == []
+    assert measure_attention_costs(settings, CONDITIONS, Steps()).rows["attention_lengths"] == []
 
 
 def test_sizes_follow_document_and_heads() -> None:
@@ -155,16 +154,16 @@ def test_error_is_that_of_explicit_weights() -> None:
 
 
 def test_random_weights_and_those_of_a_run_are_measured() -> None:
-    heard: list[Progress] = []
+    steps = Steps()
     trained = [*random_inputs(SMALL, 60, CONDITIONS)][:2]
     settings = SMALL.model_copy(update={"repeats": 1})
-    result = measure_approximations(settings, CONDITIONS, heard.append, trained=trained)
+    result = measure_approximations(settings, CONDITIONS, steps, trained)
     rows = result.rows["approximation"]
     assert {row["length"] for row in where(rows, {"weights": "trained"})} == {48}  # documents end there
     assert {row["length"] for row in where(rows, {"weights": "random"})} == {48, 96}
     assert {row["measured"] for row in where(rows, {"weights": "trained"})} == {2}
     assert all(row["features"] <= row["length"] for row in rows)
-    assert heard[-1].done == heard[-1].total == 3 * len(APPROXIMATIONS)
+    assert steps.done == steps.total == 3 * len(APPROXIMATIONS)
     (table,) = result.tables
     assert table.headings() == ["weights", "tokens", "approximation", "of", "8", "48", "96"]
     assert table.cells()[0][:4] == ("random", "48", "performer", "softmax")
@@ -174,9 +173,9 @@ def test_random_weights_and_those_of_a_run_are_measured() -> None:
 def test_the_same_seed_gives_the_same_errors() -> None:
     settings = SMALL.model_copy(update={"lengths": (24,), "features": (8,)})
     torch.manual_seed(1)
-    first = measure_approximations(settings, CONDITIONS).rows["approximation"]
+    first = measure_approximations(settings, CONDITIONS, Steps()).rows["approximation"]
     torch.manual_seed(2)
-    assert measure_approximations(settings, CONDITIONS).rows["approximation"] == first
+    assert measure_approximations(settings, CONDITIONS, Steps()).rows["approximation"] == first
 
 
 def loaded(monkeypatch: pytest.MonkeyPatch, *kinds: str) -> Any:  # noqa: ANN401 - a part of a loaded run

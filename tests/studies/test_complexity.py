@@ -10,11 +10,13 @@ from sumpool.settings import kinds
 from sumpool.studies import complexity
 from sumpool.studies.complexity import count_complexity, deep_pyramidions, systems
 from sumpool.studies.config import ComplexityConfig
+from sumpool.studies.study import Steps
 
 PAPER = ComplexityConfig(length=512, keep=32, block=32, target=32, dim=16, heads=2, feed_forward=16)
 """The lengths of the paper in proportion: blocks of 512, 8,192 to 512, with few features."""
 ODD = ComplexityConfig(length=187, keep=5, block=11, target=3, dim=32, heads=4, feed_forward=64, layers=2)
 """Nothing divides anything, and the last block is shorter."""
+CONDITIONS = Conditions(vocabulary=6, device=torch.device("cpu"), precision=torch.float32)
 COMPARED = ("attention vanilla", "attention blockwise", "pooling funnel", "DeepPyramidion")
 
 
@@ -24,7 +26,7 @@ def found() -> Result:
     compared = {name: model for name, model in systems(PAPER).items() if name.startswith(COMPARED)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(complexity, "systems", lambda _: compared)
-        return count_complexity(PAPER)
+        return count_complexity(PAPER, CONDITIONS, Steps())
 
 
 def test_every_variant_is_counted() -> None:
@@ -44,13 +46,12 @@ def test_products_are_those_of_table_1(found: Result) -> None:
 
 
 def test_what_is_counted_without_products_is_what_is_computed() -> None:
-    found = count_complexity(ODD)
+    found = count_complexity(ODD, CONDITIONS, Steps())
     assert found.rows["claims"] == [], "too few layers make no claims"
     assert len(found.tables) == 2
-    conditions = Conditions(vocabulary=6, device=torch.device("cpu"), precision=torch.float32)
-    documents = Documents.random(1, ODD.length, ODD.target, conditions)
+    documents = Documents.random(1, ODD.length, ODD.target, CONDITIONS)
     for encoder, decoder in zip(found.rows["encoders"], found.rows["decoders"], strict=True):
-        model = Subject(systems(ODD)[encoder["name"]], conditions).model.eval()
+        model = Subject(systems(ODD)[encoder["name"]], CONDITIONS).model.eval()
         read = partial(model.encode, documents.ids, documents.mask, documents.sentences)
         with torch.inference_mode():
             memory = read().tokens

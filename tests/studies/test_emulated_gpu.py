@@ -13,6 +13,7 @@ from sumpool.studies.attentions import measure_approximations, measure_attention
 from sumpool.studies.config import ApproximationConfig, AttentionsConfig, OperatorsConfig
 from sumpool.studies.operators import measure_operators
 from sumpool.studies.sparsity import measure_sparsity
+from sumpool.studies.study import Steps
 from sumpool.tasks.language_modeling.config import LanguageModelConfig
 from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.training.update import Updater
@@ -45,11 +46,11 @@ def updates() -> bool:
 
 SUITES: dict[str, Callable[[], object]] = {
     "models": lambda: measure_models(POOLED, QUICK.model_copy(update={"baselines": ()}), GPU).rows["models"],
-    "operators": lambda: measure_operators(OPERATORS, GPU).rows["operators"],
-    "attentions": lambda: measure_attention_costs(ATTENTIONS, GPU).rows["attention_costs"],
-    "approximation": lambda: measure_approximations(APPROXIMATION, GPU).rows["approximation"],
+    "operators": lambda: measure_operators(OPERATORS, GPU, Steps()).rows["operators"],
+    "attentions": lambda: measure_attention_costs(ATTENTIONS, GPU, Steps()).rows["attention_costs"],
+    "approximation": lambda: measure_approximations(APPROXIMATION, GPU, Steps()).rows["approximation"],
     "sparsity": lambda: measure_sparsity(
-        [[sparsity.SHORT], [sparsity.LONG]], sparsity.LOSSES, sparsity.MODEL, SPARSITY, GPU
+        [[sparsity.SHORT], [sparsity.LONG]], sparsity.LOSSES, sparsity.MODEL, SPARSITY, GPU, Steps()
     ).rows["times"],
     "language model": text,
     "lra": updates,

@@ -25,6 +25,7 @@ from sumpool.studies.operators import (
     saving,
     similarity,
 )
+from sumpool.studies.study import Steps
 
 
 def row(operator: str, length: int, keep: int, seconds: float | None, similarity: float | None = 0.9) -> Row:
@@ -114,7 +115,7 @@ def test_similarity_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_every_operator_at_every_length_and_number_kept() -> None:
-    rows = measure_operators(SMALL, CONDITIONS).rows["operators"]
+    rows = measure_operators(SMALL, CONDITIONS, Steps()).rows["operators"]
     cells = by_cell(rows)
     assert list(cells) == [(8, 2), (8, 4), (32, 2), (32, 4), (32, 8), (32, 16)]
     assert {tuple(operators_of) for operators_of in cells.values()} == {tuple(operators.OPERATORS)}
@@ -134,7 +135,7 @@ def test_halving_is_as_close_to_top_k_as_its_authors_report() -> None:
 
 
 def test_what_would_take_too_long_is_left_out_with_a_note() -> None:
-    result = measure_operators(SMALL.model_copy(update={"seconds": 1e-9}), CONDITIONS)
+    result = measure_operators(SMALL.model_copy(update={"seconds": 1e-9}), CONDITIONS, Steps())
     rows = by_cell(result.rows["operators"])
     assert rows[8, 2][LOOP].timing
     assert rows[32, 16][LOOP].note.startswith("would take")

@@ -25,6 +25,7 @@ from sumpool.progress import Progress, no_op
 from sumpool.studies.config import SparsityConfig
 from sumpool.studies.run import run_study
 from sumpool.studies.sparsity import MODES, measure_sparsity, needed, regress, sentence_attention, sparsity_result
+from sumpool.studies.study import Steps
 from tests.interpret.test_attribution import random_batch
 
 SHORT = torch.tensor([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.2, 0.5, 0.3], [0.6, 0.3, 0.1]])
@@ -41,16 +42,13 @@ SETTINGS = SparsityConfig(documents=2, length=8, targets=(1, 2, 3), surface_leng
 
 
 @pytest.fixture(scope="module")
-def measured() -> tuple[Result, list[Progress]]:
+def measured() -> tuple[Result, Steps]:
     conditions = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
-    heard: list[Progress] = []
-    layers = [[SHORT, SHORT.flip(0)], [LONG, LONG]]
-    return measure_sparsity(layers, LOSSES, MODEL, SETTINGS, conditions, heard.append), heard
+    layers, steps = [[SHORT, SHORT.flip(0)], [LONG, LONG]], Steps()
+    return measure_sparsity(layers, LOSSES, MODEL, SETTINGS, conditions, steps), steps
 
 
-def test_what_the_best_hold_is_a_mean_over_tokens_then_documents(
-    measured: tuple[Result, list[Progress]],
-) -> None:
+def test_what_the_best_hold_is_a_mean_over_tokens_then_documents(measured: tuple[Result, Steps]) -> None:
     first, second = measured[0].rows["layers"]
     best, two = (0.5 + 0.7 + 0.5 + 0.6) / 4, (0.8 + 0.9 + 0.8 + 0.9) / 4
     expected = ((best + 0.4) / 2, (two + 0.7) / 2, (1 + 0.9) / 2, 1.0)
@@ -59,16 +57,16 @@ def test_what_the_best_hold_is_a_mean_over_tokens_then_documents(
     assert needed(first["kept"], 0.9) == 3
 
 
-def test_every_length_is_timed(measured: tuple[Result, list[Progress]]) -> None:
-    found, heard = measured
+def test_every_length_is_timed(measured: tuple[Result, Steps]) -> None:
+    found, steps = measured
     times = found.rows["times"]
     assert [len(where(times, {"mode": mode})) for mode in MODES] == [3, 3, 3]
     assert len(where(times, {"mode": "surface"})) == 9
     assert unique(found.rows["modes"], "mode") == [*MODES]
-    assert heard[-1].done == heard[-1].total == 2 + (9 + 9) * 2
+    assert steps.done == steps.total == 2 + (9 + 9) * 2
 
 
-def test_tables_stand_beside_those_of_the_paper(measured: tuple[Result, list[Progress]]) -> None:
+def test_tables_stand_beside_those_of_the_paper(measured: tuple[Result, Steps]) -> None:
     kept, losses, times, surface = measured[0].tables
     assert losses.headings() == ["selection", "1 sentence", "5 sentences"]
     assert losses.cells() == [("full", "2.00000", "2.00000"), ("random", "2.50000", "2.25000")]

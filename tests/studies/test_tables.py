@@ -11,6 +11,7 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.pooling.funnel import FunnelPoolerConfig
 from sumpool.studies import tables as paper_times
 from sumpool.studies.config import TablesConfig
+from sumpool.studies.study import Steps
 from sumpool.studies.tables import WORKS, measure_tables, rows, scale, times_result, times_row
 
 
@@ -82,7 +83,7 @@ def test_rows_stand_beside_the_paper_and_the_same_model_is_measured_once(monkeyp
             super().__init__(given, conditions)
 
     monkeypatch.setattr(paper_times, "Subject", Counted)
-    found = measure_tables(SMALL, CONDITIONS)
+    found = measure_tables(SMALL, CONDITIONS, Steps())
     assert len(built) == len(set(built)) <= 7  # six rows and row 5
     (base,) = found.rows["base"]
     assert unique(found.rows["times"], "label") == [f"#{number}" for number in range(27, 33)]
@@ -96,7 +97,7 @@ def test_rows_stand_beside_the_paper_and_the_same_model_is_measured_once(monkeyp
 
 def test_what_does_not_fit_is_a_row_with_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Subject, "train", Mock(side_effect=MemoryError))
-    found = measure_tables(SMALL, CONDITIONS)
+    found = measure_tables(SMALL, CONDITIONS, Steps())
     first = found.rows["times"][0]
     assert (first.note, first["train"]) == ("out of memory", None)
     assert first["generate_512"]

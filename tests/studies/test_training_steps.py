@@ -8,6 +8,7 @@ from sumpool.bench.results import Row, unique
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.studies.config import DepthConfig, ShorteningConfig
+from sumpool.studies.study import Steps
 from sumpool.studies.training_steps import (
     MODELS,
     depth_model,
@@ -35,7 +36,7 @@ SMALL = DepthConfig(
 
 
 def test_every_model_is_timed_by_length_and_depth() -> None:
-    result = measure_depth(SMALL, CONDITIONS)
+    result = measure_depth(SMALL, CONDITIONS, Steps())
     sizes = [(row["length"], row["layers"], row["model"]) for row in result.rows["depth"]]
     assert sizes == [(length, layers, name) for length in (32, 64) for layers in (2, 4) for name in MODELS]
     assert all(row.timing and len(row.timing.seconds) == 1 for row in result.rows["depth"])
@@ -57,7 +58,7 @@ def test_ratios_are_to_the_pyramid() -> None:
 
 
 def test_models_that_take_too_long_are_left_out() -> None:
-    result = measure_depth(SMALL.model_copy(update={"seconds": 1e-9}), CONDITIONS)
+    result = measure_depth(SMALL.model_copy(update={"seconds": 1e-9}), CONDITIONS, Steps())
     timed = [(row["length"], row["layers"]) for row in result.rows["depth"] if row.timing]
     assert timed == [(32, 2)] * 3  # nothing is known of the first size
     assert result.tables[0].notes[-1].endswith("(9 of 12)")
@@ -96,7 +97,7 @@ SHORTENING = ShorteningConfig(
 
 
 def test_every_factor_is_compared_to_none() -> None:
-    found = measure_shortening(SHORTENING, CONDITIONS)
+    found = measure_shortening(SHORTENING, CONDITIONS, Steps())
     rows = found.rows["shortening"]
     assert unique(rows, "factor") == [1, 2, 4]
     assert all(row.timing and len(row.timing.seconds) == 1 for row in rows)
@@ -104,7 +105,7 @@ def test_every_factor_is_compared_to_none() -> None:
 
 def test_a_factor_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sumpool.training.hardware.peak", Mock(side_effect=MemoryError))
-    found = measure_shortening(SHORTENING, CONDITIONS)
+    found = measure_shortening(SHORTENING, CONDITIONS, Steps())
     assert {row.note for row in found.rows["shortening"]} == {"out of memory"}
     table = found.tables[0]
     assert table.cells()[0] == ("1", "-", "-", "-", "-", "-", "-", "-")

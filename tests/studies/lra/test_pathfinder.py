@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 
 from sumpool.studies.lra import pathfinder
-from sumpool.studies.lra.pathfinder import (
-    DRAWINGS,
-    Drawing,
-    dilate,
-    image,
-    images,
-    reduce,
-    stamps_of,
-)
+from sumpool.studies.lra.pathfinder import DRAWINGS, Drawing, dilate, image, images, reduce, stamps_of
 
 
 def test_a_horizontal_dash_covers_its_pixels() -> None:

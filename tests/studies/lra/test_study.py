@@ -13,15 +13,7 @@ from sumpool.evaluation.statistics import Estimate
 from sumpool.progress import Progress, no_op
 from sumpool.settings import kinds
 from sumpool.studies.config import LraConfig
-from sumpool.studies.lra.study import (
-    PUBLISHED,
-    attention_settings,
-    make_row,
-    published,
-    read_run,
-    row_names,
-    study_lra,
-)
+from sumpool.studies.lra.study import PUBLISHED, attention_settings, make_row, published, read_run, row_names, study_lra
 from sumpool.studies.run import run_study
 from sumpool.studies.study import make_table, over_seeds
 
