@@ -35,11 +35,9 @@ def build(kind: str) -> CrossAttention:
     return config.build(16, 4).double().eval()
 
 
-def precompute(attention: CrossAttention, kind: str, tokens: Tokens) -> dict[str, Tensor]:
-    config = config_class("sumpool.core.cross_attention", kind)()
-    assert isinstance(config, CrossAttentionConfig)
+def precompute(attention: CrossAttention, memory: Tokens) -> dict[str, Tensor]:
     torch.manual_seed(2)
-    return attention.precompute(tokens, config.build_memory_encoder(16).double().eval()(tokens))
+    return attention.precompute(memory, attention.config.build_memory_encoder(16).double().eval()(memory))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -47,7 +45,7 @@ def test_attention_weights_reproduce_the_output(kind: str) -> None:
     attention = build(kind)
     queries = torch.randn(3, 6, 16, dtype=torch.float64)
     tokens = make_tokens(150, 22, 1)
-    precomputed = precompute(attention, kind, tokens)
+    precomputed = precompute(attention, tokens)
     weights = attention.attention_weights(queries, precomputed, 150)  # (batch, heads, target, length)
     weights = weights * tokens.mask[:, None, None]
     torch.testing.assert_close(weights[:2].sum(-1), torch.ones(2, 4, 6, dtype=torch.float64), atol=1e-12, rtol=0)
@@ -59,11 +57,9 @@ def test_attention_weights_reproduce_the_output(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_half_precision_agrees_with_float64(kind: str, half_precision: torch.dtype) -> None:
     attention, queries, tokens = build(kind), torch.randn(3, 6, 16, dtype=torch.float64), make_tokens(40, 7, 0)
-    expected = attention(queries, precompute(attention, kind, tokens)).states
-    config = config_class("sumpool.core.cross_attention", kind)()
-    assert isinstance(config, CrossAttentionConfig)
+    expected = attention(queries, precompute(attention, tokens)).states
     torch.manual_seed(2)
-    encoder = config.build_memory_encoder(16).eval().to(half_precision)
+    encoder = attention.config.build_memory_encoder(16).eval().to(half_precision)
     half_tokens = tokens.with_states(tokens.states.to(half_precision))
     precomputed = attention.to(half_precision).precompute(half_tokens, encoder(half_tokens))
     mixed = attention(queries.to(half_precision), precomputed).states
@@ -332,18 +328,9 @@ BEAMS = 5
 LENGTHS = (203, 61, 0, 7)
 
 
-def build_sentence(selection: str, sentences: int = 2) -> tuple[SentenceCrossAttention, SentenceCrossAttentionConfig]:
+def build_sentence(selection: str, sentences: int = 2) -> SentenceCrossAttention:
     settings = {"sentences": sentences, "selection": {"kind": selection}}
-    config = SentenceCrossAttentionConfig.model_validate(settings)
-    torch.manual_seed(3)
-    return SentenceCrossAttention(config, DIM, HEADS).double().eval(), config
-
-
-def precompute_sentence(
-    layer: SentenceCrossAttention, config: SentenceCrossAttentionConfig, long_memory: Tokens
-) -> dict[str, Tensor]:
-    torch.manual_seed(4)
-    return layer.precompute(long_memory, config.build_memory_encoder(DIM).double().eval()(long_memory))
+    return SentenceCrossAttention(SentenceCrossAttentionConfig.model_validate(settings), DIM, HEADS).double().eval()
 
 
 @pytest.fixture
@@ -363,15 +350,15 @@ def beam_queries() -> Tensor:
 @pytest.mark.parametrize("selection", SELECTIONS)
 def test_a_step_is_the_same_as_forward(selection: str, long_memory: Tokens, beam_queries: Tensor) -> None:
     for sentences in (1, 2, 8, 50):
-        layer, config = build_sentence(selection, sentences)
-        precomputed = precompute_sentence(layer, config, long_memory)
+        layer = build_sentence(selection, sentences)
+        precomputed = precompute(layer, long_memory)
         stepped = layer.step(beam_queries, precomputed)
         torch.testing.assert_close(stepped, layer(beam_queries, precomputed).states, atol=1e-12, rtol=0)
 
 
 def test_only_selected_sentences_are_read(long_memory: Tokens, beam_queries: Tensor) -> None:
-    layer, config = build_sentence("approximate")
-    precomputed = precompute_sentence(layer, config, long_memory)
+    layer = build_sentence("approximate")
+    precomputed = precompute(layer, long_memory)
     expected = layer.step(beam_queries[:1], _first(precomputed))
     selected = layer.select_sentences(beam_queries, precomputed).any(1)
     unread = ~selected.gather(1, precomputed["index"])[0]

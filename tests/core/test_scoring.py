@@ -70,11 +70,6 @@ def test_coordinate_reads_one_feature() -> None:
     torch.testing.assert_close(scores, 1 / (1 + torch.exp(-tokens.states[:, :, 15])))
 
 
-def test_coordinate_must_exist() -> None:
-    with pytest.raises(ValueError, match=r"feature must be less than model\.dim = 16, got 16; features count from 0"):
-        CoordinateScorerConfig(feature=16).build(16)
-
-
 def test_strided_scores_the_first_token_of_every_stride() -> None:
     assert StridedScorerConfig(every=3).build(16)(make_tokens(7)).tolist() == [[1, 0, 0, 1, 0, 0, 1]]
     assert StridedScorerConfig(every=1).build(16)(make_tokens(2)).tolist() == [[1, 1]]

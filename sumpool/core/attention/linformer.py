@@ -66,18 +66,14 @@ class LinformerAttention(Attention):
         query, key, value = self._project(tokens)
         padding = ~tokens.mask[:, None, :, None]
         key, value = key.masked_fill(padding, 0.0), value.masked_fill(padding, 0.0)
-        keys, values = self._projections(tokens.states.size(1))
+        keys = self.project_keys[..., : tokens.states.size(1)]  # of keys and of values, (heads or 1, rank, length) each
+        values = keys if self.project_values is None else self.project_values[..., : tokens.states.size(1)]
         value = _apply(values, value)
         if self.unreduced:
             mixed = attend(query, key, _apply(keys.mT, value), tokens.mask)
         else:
             mixed = attend(query, _apply(keys, key), value, None)
         return merge_heads(mixed)
-
-    def _projections(self, length: int) -> tuple[Tensor, Tensor]:
-        """Projections of keys and of values for documents of `length`, (heads or 1, rank, length) each."""
-        keys = self.project_keys[..., :length]
-        return keys, keys if self.project_values is None else self.project_values[..., :length]
 
 
 def _apply(projection: Tensor, vectors: Tensor) -> Tensor:

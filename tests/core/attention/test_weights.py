@@ -129,7 +129,9 @@ def _(attention: LinearAttention, states: Tensor) -> Tensor:
 @weights_of.register
 def _(attention: LinformerAttention, states: Tensor) -> Tensor:
     query, key, _ = project(attention, states)
-    keys, values = (part.expand(4, -1, -1) for part in attention._projections(len(states)))
+    own = attention.project_values
+    parts = attention.project_keys, attention.project_keys if own is None else own
+    keys, values = (part[..., : len(states)].expand(4, -1, -1) for part in parts)
     if attention.unreduced:
         return (query @ key.mT / 2).softmax(2) @ keys.mT @ keys
     return (query @ (keys @ key).mT / 2).softmax(2) @ values

@@ -17,15 +17,7 @@ from sumpool.core.decoding.beam import ROWS_MULTIPLE, draw_tokens, sample, searc
 from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.special_tokens import BOS, EOS
-from tests.core.decoding.random_steps import (
-    VOCAB,
-    WORDS,
-    PrefixState,
-    log_probability,
-    next_log_probs,
-    step,
-    table,
-)
+from tests.core.decoding.random_steps import VOCAB, WORDS, PrefixState, log_probability, next_log_probs, step, table
 
 
 def brute_force(document: int, lengths: Lengths, length_penalty: float) -> list[tuple[float, tuple[int, ...]]]:

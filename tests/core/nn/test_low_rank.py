@@ -2,13 +2,7 @@ import pytest
 import torch
 
 from sumpool.core.nn import low_rank
-from sumpool.core.nn.low_rank import (
-    fill_rows,
-    iterate_pseudo_inverse,
-    sample_tokens,
-    step_seed,
-    take_rows,
-)
+from sumpool.core.nn.low_rank import fill_rows, iterate_pseudo_inverse, sample_tokens, step_seed, take_rows
 
 
 def test_tokens_are_drawn_uniformly_without_replacement() -> None:

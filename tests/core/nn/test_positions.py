@@ -48,11 +48,6 @@ def test_rotary_is_as_exact_far_from_zero_in_float32() -> None:
     torch.testing.assert_close(*products, atol=1e-5, rtol=0)
 
 
-def test_rotary_needs_pairs() -> None:
-    with pytest.raises(ValueError, match=r"dim / heads must be even for rotary positions, got 5; change dim or heads"):
-        build_positions("rotary", heads=2, head_dim=5)
-
-
 def bucket(distance: int) -> int:
     """T5's formula for one direction: 16 exact distances, then 16 by their logarithm up to 8192."""
     if distance < 16:
