@@ -229,7 +229,8 @@ def summarize(
             from sumpool.io.replaceable import require_unlisted
 
             require_unlisted(explain)
-            documents = list(islice(documents, 2))
+            if not isinstance(documents, Sized) or len(documents) == 1:  # several files are refused unread
+                documents = list(islice(documents, 2))
             if len(documents) > 1:
                 advice = "name one, add --limit 1, or make one summary of all by --together"
                 raise RecipeError(f"{explain} must explain one document, got several; {advice}")

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -119,7 +120,7 @@ def test_an_unreadable_argument_is_named_first_and_leaves_the_others() -> None:
 
 
 @pytest.mark.parametrize("mode", ["extractive", "abstractive"])
-def test_evidence_and_explanation(mode: str) -> None:
+def test_evidence_and_explanation(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("doc.txt").write_text(story(2, 5))
     options = ("summarize", "doc.txt", "--mode", mode)
     shown = run(*options, "--evidence")
@@ -134,6 +135,9 @@ def test_evidence_and_explanation(mode: str) -> None:
     assert "/dev/full" in str(unusable.exception)
     Path("two.jsonl").write_text('{"id": "a", "document": "Hosts send."}\n' * 2)
     for documents in (["two.jsonl"], ["doc.txt", "doc.txt"]):
+        monkeypatch.setattr(
+            "sumpool.documents.read.parse_documents", Mock(side_effect=AssertionError("files are read"))
+        )
         several = run("summarize", *documents, "--explain", "page.html")
         assert isinstance(several.exception, RecipeError)
         assert str(several.exception).startswith("page.html must explain one document, got several; name one")
