@@ -3,6 +3,7 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import safetensors.torch
@@ -129,6 +130,14 @@ def test_a_step_is_written_once_unless_it_is_damaged(tmp_path: Path) -> None:
     path.write_text("broken")
     checkpoints.save(1, checkpoint_of(1))
     assert_newest_is(checkpoints, 1)
+
+
+def test_a_save_begins_with_room_for_all_of_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoints = checkpoints_in(tmp_path, 1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_048_576 + 95))  # two tensors have 96
+    with pytest.raises(ResourceError, match="checkpoints must have 1,048,672 bytes free, got 1,048,671: make room"):
+        checkpoints.save(2, checkpoint_of(2))
+    assert checkpoints.steps() == [1]
 
 
 def flip_bit(path: Path, draw: random.Random) -> None:

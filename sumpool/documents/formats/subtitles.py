@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import unescape
+from operator import attrgetter
 from typing import Final
 
 from sumpool.documents.decoding import decode_text
@@ -73,9 +74,8 @@ def _paragraphs(text: str) -> Iterator[TextBlock]:
 
 def _paragraph(words: list[str], start: int, sounds: list[TextBlock]) -> list[TextBlock]:
     """Return a paragraph and the sounds in and before it."""
-    return sorted(
-        [*([TextBlock(" ".join(words), line=start)] if words else []), *sounds], key=lambda block: block.line or 0
-    )
+    speech = [TextBlock(" ".join(words), line=start)] if words else []
+    return sorted([*speech, *sounds], key=attrgetter("line"))
 
 
 def _lines(text: str) -> Iterator[_Line]:

@@ -62,7 +62,7 @@ class TestQuotations:
         assert texts(f"Shall we meet?\n\nThanks\n\n{late}") == ["Shall we meet?", "Thanks", late]
 
     def test_names_before_marked_quotations_are_left_out(self) -> None:
-        assert texts("Bob Long wrote:\n\n> Rain?\n\nYes, it rained.") == ["Yes, it rained."]
+        assert texts("Bob Long wrote:\n \n> Rain?\n\nYes, it rained.") == ["Yes, it rained."]
         assert texts("Yes. Bob Long wrote:\n> Rain?\n\nYes, it rained.")[0].startswith("Yes. Bob")
 
     def test_sentence_with_wrote_is_kept(self) -> None:

@@ -109,7 +109,7 @@ BOX = "Never open the lid while the pump is running."
         ('!!! danger ""\n    {}', ""),
         ('???+ note "More"\n    {}', "More"),
         ("!!! note inline end\n\t{}", ""),
-        ('=== "Linux"\n\n    {}', "Linux"),
+        ('=== "Linux"\n \n    {}', "Linux"),
         (":::warning Attention\n{}\n:::", "Attention"),
         ("::: tip\n{}\n:::", ""),
         (":::note[Your title]{{.x}}\n\n{}\n\n:::", "Your title"),

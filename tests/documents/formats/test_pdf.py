@@ -246,7 +246,7 @@ def test_notes_stand_behind_the_text_of_their_page() -> None:
 
 def test_headings_have_the_level_of_their_number() -> None:
     page = show("1 The harbour", 72, 740, 14, "F2") + column(FIRST)
-    page += show("1.1 Its houses", 72, 640, 12, "F2") + column(SECOND, y=620)
+    page += show("1.1 Its houses", 72, 640, 10, "F2") + column(SECOND, y=620)
     headings = [block for block in read(pdf([page])).blocks if block.kind == "heading"]
     assert [(block.text, block.level) for block in headings] == [("1 The harbour", 1), ("1.1 Its houses", 2)]
 
