@@ -208,7 +208,7 @@ def _structure_features(structure: Outline) -> dict[str, Values]:
     paragraph_sizes = np.bincount(structure.paragraph).astype(np.float64) if count else np.zeros(0)
     used, section = np.unique(structure.section, return_inverse=True)
     return {
-        "position": order / max(count, 1),
+        "position": order / count,
         "log_index": np.log1p(order),
         "log_index_from_end": np.log1p(count - 1 - order),
         "index_in_section": structure.in_section.astype(np.float64),
@@ -218,10 +218,10 @@ def _structure_features(structure: Outline) -> dict[str, Values]:
         "paragraph_size": paragraph_sizes[structure.paragraph],
         "from_end_of_paragraph": paragraph_sizes[structure.paragraph] - 1 - structure.in_paragraph,
         "is_list_item": structure.is_item.astype(np.float64),
-        "section_position": section / max(len(used), 1),
+        "section_position": section / len(used),
         "log_section": np.log1p(section),
         "log_section_size": np.log1p(sizes[structure.section]),
-        "section_share": sizes[structure.section] / max(count, 1),
+        "section_share": sizes[structure.section] / count,
         "is_before_headings": (structure.section == 0).astype(np.float64),
         "log_sections": np.full(count, np.log(max(len(used), 1))),
         "log_sentences": np.full(count, np.log(max(count, 1))),
@@ -324,7 +324,7 @@ def _members(columns: dict[str, int], words: Iterable[str]) -> Values:
 
 def _centralities(graph: WordGraph, structure: Outline) -> dict[str, Values]:
     count = graph.sentences
-    position = np.arange(count) / max(count, 1)
+    position = np.arange(count) / count
     frame = (position < _FRAME_START) | (position >= 1 - _FRAME_END)
     centrality = np.log(np.maximum(graph.lexrank() * count, 1e-3))
     among = np.full(count, np.nan)

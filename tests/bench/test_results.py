@@ -21,6 +21,7 @@ from sumpool.bench.results import (
     write_report,
 )
 from sumpool.errors import RecipeError
+from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.io.replaceable import require_writable
 from tests.bench.test_models import REPORT
 
@@ -109,6 +110,9 @@ def test_files_are_written(tmp_path: Path) -> None:
     write_report(REPORT, {"--csv": None, "--latex": None})
     with pytest.raises(RecipeError, match="--csv must name a file in a folder that is there, got "):
         require_writable({"--csv": tmp_path})
+    Manifest({"t.csv": FileDigest.of(tmp_path / "t.csv")}).write(tmp_path)
+    with pytest.raises(RecipeError, match=r"t\.csv must not be a file that .* lists"):
+        require_writable({"--csv": tmp_path / "t.csv"})
 
 
 def test_benchmarks_are_replaced_and_other_files_are_not(tmp_path: Path) -> None:

@@ -16,11 +16,18 @@ def refuse(holder: str) -> None:
     raise RuntimeError(f"process {holder} holds the lock")
 
 
-def test_a_holder_without_an_id_is_unknown(tmp_path: Path) -> None:
+def test_a_holder_without_an_id_is_unknown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sleep = Mock()
+    monkeypatch.setattr("time.sleep", sleep)
     with locked(tmp_path / "lock", refuse):
         (tmp_path / "lock.pid").unlink()
-        with pytest.raises(RuntimeError, match="process unknown"), locked(tmp_path / "lock", refuse):
+        waits = iter((wait, wait, refuse))
+        with (
+            pytest.raises(RuntimeError, match="process unknown"),
+            locked(tmp_path / "lock", lambda holder: next(waits)(holder)),
+        ):
             pass
+    assert sleep.call_count == 2  # between attempts
 
 
 def test_a_killed_process_releases_its_lock(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.ranking.boosting import Boosting
-from sumpool.ranking.features import SentenceFeatures
+from sumpool.ranking.features import FEATURES, SentenceFeatures
 from sumpool.ranking.fit import (
     Fitting,
     fit_choice,
@@ -72,9 +72,13 @@ def test_choice_learns_from_marks(ranker: Ranker, chosen: Ranker, tmp_path: Path
     table = np.hstack(chosen.inputs(marked(100).features).tables)
     junk = chosen.choice["junk"].predict(table)
     assert junk[0] > 0.8 > 0.3 > junk[1:].max()
-    costs = chosen.predict_choice(chosen.inputs(marked(100).features)).costs
+    inputs = chosen.inputs(marked(100).features)
+    costs = chosen.predict_choice(inputs).costs
     dependent = int(marked(100).dependence.argmax())
     assert min(costs[0], costs[dependent]) > np.delete(costs, [0, dependent]).max()
+    values, *others = (table.copy() for table in inputs.tables)
+    values[:, FEATURES.index("starts_in_lower_case")] = 1
+    assert (chosen.predict_choice(replace(inputs, tables=(values, *others))).costs > costs).all()
     np.testing.assert_array_equal(chosen.score(example(1).features), ranker.score(example(1).features))
     (tmp_path / RANKER).write_bytes(chosen.to_bytes())
     again = Ranker.load(tmp_path)

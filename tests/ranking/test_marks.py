@@ -121,6 +121,7 @@ def test_sheets_that_are_filled_in_become_examples(tmp_path: Path, documents: li
     (example,) = marked_examples(sheets)
     assert example.preference[[0, 1, 3]].tolist() == [0, 0.85, 1]
     assert example.junk.sum() == 1
+    assert example.judged[:4].tolist() == [False, True, True, True]
     assert write_sheets(read_all(documents[:2]), sheets, notices.append) == 0
     assert notices[-1] == f"{path} is there already and stays as it is"
     assert "best: 3 1" in path.read_text()

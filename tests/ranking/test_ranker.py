@@ -11,7 +11,17 @@ from sumpool.errors import CheckpointError
 from sumpool.ranking.boosting import Boosting
 from sumpool.ranking.features import FEATURES
 from sumpool.ranking.fit import Fitting, fit_ranker
-from sumpool.ranking.ranker import FILE, LEAF, ChoicePrediction, Forest, Ranker
+from sumpool.ranking.ranker import (
+    FILE,
+    LEAF,
+    LEARNT,
+    ChoicePrediction,
+    Cues,
+    DocumentClassifier,
+    Forest,
+    Ranker,
+    learnt_features,
+)
 from tests.ranking.planted import example, featured
 
 CONFIG = Fitting(min_documents=5, ridge=1.0, boosting=Boosting(trees=40, leaves=6, min_rows=5, subsample=0.8))
@@ -58,6 +68,24 @@ def test_references_raise_what_readers_want_and_costs_lower_it() -> None:
     choice = ChoicePrediction(np.full(3, 0.6), np.full(3, 0.1), np.zeros(3))
     unlike, unknown, like = choice.combine(np.array([-1.0, 0.0, 1.0]))
     assert like > unknown == unlike == pytest.approx(0.5)
+
+
+def test_values_of_documents_are_compared_in_standard_deviations() -> None:
+    classifier = DocumentClassifier(np.array([1.0, 2.0]), np.array([2.0, 0.5]), np.array([1.0, 1.0]), 1.0)
+    assert classifier.standardised(np.array([[3.0, 1.0], [99.0, 2.0]])).tolist() == [[1, -2], [5, 0]]
+    assert classifier.classify(np.array([3.0, 1.1]))
+    assert not classifier.classify(np.array([3.0, 1.0]))
+
+
+def test_learnt_features_are_cues_of_sentences_and_headings() -> None:
+    features, _ = featured("# Part\n\nWe show the gateway. The packet waits for the router. We drop the packet.")
+    values = learnt_features(features, Cues({"^we": 2.0, "packet": -1.0}, {"part": 0.5}))
+    by_name = dict(zip(LEARNT, values.T.tolist(), strict=True))
+    cues = [2.0, -1.0, pytest.approx(1 / 2**0.5)]
+    assert (by_name["cues"], by_name["cues_rank"], by_name["heading_cues"]) == (cues, [1.0, 0.0, 0.5], [0.5] * 3)
+    assert (by_name["cues_before"][1:], by_name["cues_after"][:2]) == (cues[:2], cues[1:])
+    assert np.isnan([by_name["cues_before"][0], by_name["cues_after"][2]]).all()
+    assert (by_name["max_cues"], by_name["mean_cues"]) == ([2.0] * 3, [pytest.approx((1 + 1 / 2**0.5) / 3)] * 3)
 
 
 def test_no_example_is_an_error() -> None:

@@ -262,7 +262,8 @@ def test_lists_tables_code_and_captions_are_no_paragraphs() -> None:
     )
     page += show("Figure 1: The boats of the harbour.", 72, 540, 9)
     page += show("for boat in harbour:", 72, 510, 10, "F3") + show("boat.leave()", 96, 498, 10, "F3")
-    blocks = read(pdf([page + column(SECOND, y=460)])).blocks
+    sentence = f"Figure 1 shows what has become of it. {SECOND}"
+    blocks = read(pdf([page + column(sentence, y=460)])).blocks
     assert [(block.kind, block.text) for block in blocks] == [
         ("paragraph", FIRST),
         ("list_item", "the first boat of the morning"),
@@ -272,7 +273,7 @@ def test_lists_tables_code_and_captions_are_no_paragraphs() -> None:
         ("table_row", "Berta 9 1911"),
         ("caption", "Figure 1: The boats of the harbour."),
         ("code", "for boat in harbour:\n     boat.leave()"),
-        ("paragraph", SECOND),
+        ("paragraph", sentence),
     ]
 
 
