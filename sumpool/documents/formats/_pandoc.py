@@ -18,8 +18,17 @@ from sumpool.documents.detection import detect_format
 from sumpool.documents.document import ParsedDocument, ReadOptions, TextBlock, opening_heading
 from sumpool.documents.formats import PANDOC, load_format
 from sumpool.documents.markup import HtmlBlocks, HtmlElement, PageParts, parse_markup
-from sumpool.documents.office import docx, odt, pptx, xlsx
-from sumpool.documents.office.archive import CELL_MARK, DocumentArchive, marked, unmarked
+from sumpool.documents.office import docx, odt, xlsx
+from sumpool.documents.office.archive import (
+    CELL_MARK,
+    DocumentArchive,
+    local_name,
+    marked,
+    part_name,
+    serialised,
+    unmarked,
+    value,
+)
 from sumpool.documents.worker import TOO_LARGE, TOO_LONG, ran_out_of_time, run_program
 from sumpool.errors import DataError
 
@@ -52,10 +61,6 @@ _MAX_CONDITION: Final = 1_000
 _MAX_NAME_LINE: Final = 1_000
 
 _OUT_OF_HEAP: Final = 251
-_ARCHIVES: Final[dict[str, Callable[[DocumentArchive], dict[str, bytes]]]] = {
-    "odt": odt.prepare, "pptx": pptx.prepare, "xlsx": xlsx.prepare
-}  # fmt: skip
-"""Zip archives beside DOCX, which may embed other documents, with the function that prepares their parts for pandoc."""
 _EMBEDDED: Final = ("html", "mail", "text", "rtf", "docx")
 """Formats of documents that a Word document may embed; a web archive is a mail."""
 _NAME_LINE: Final = 200
@@ -204,6 +209,34 @@ def _opened(line: str) -> int:
     return names.count("Xo") - names.count("Xc")
 
 
+def prepare_slides(archive: DocumentArchive) -> dict[str, bytes]:
+    """Return the slides of a presentation with the notes of speakers, which pandoc passes over, on them.
+
+    Raises:
+        ValueError: If a part is not XML; the message lacks the subject.
+    """
+    parts: dict[str, bytes] = {}
+    for name in archive.names:
+        if not name.startswith("ppt/slides/slide"):
+            continue
+        root = archive.xml(name)
+        relations = part_name(name, f"_rels/{name.rpartition('/')[2]}.rels")
+        for relation in archive.xml(relations) if relations in archive.names else ():
+            notes = part_name(name, value(relation, "Target"))
+            if value(relation, "Type").endswith("/notesSlide") and notes in archive.names:
+                next(root.iter("{*}spTree"), root).extend(
+                    shape
+                    for shape in archive.xml(notes).iter("{*}sp")
+                    if any(local_name(part.tag) == "ph" and value(part, "type") == "body" for part in shape.iter())
+                )
+        parts[name] = serialised(root)
+    return parts
+
+
+_ARCHIVES: Final[dict[str, Callable[[DocumentArchive], dict[str, bytes]]]] = {
+    "odt": odt.prepare, "pptx": prepare_slides, "xlsx": xlsx.prepare
+}  # fmt: skip
+"""Zip archives beside DOCX, which may embed other documents, with the function that prepares their parts for pandoc."""
 _SIMPLIFIED: Final = {"man": simplify_man, "mdoc": simplify_mdoc}
 """Manual pages, with the function that prepares them for pandoc."""
 
