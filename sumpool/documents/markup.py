@@ -6,9 +6,9 @@ because libxml2 is linear in the nesting of elements, keeps line numbers and rea
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final
 
 from lxml import etree
 
@@ -22,16 +22,6 @@ _VOID: Final = frozenset(
 """Elements without content, which have no end tag."""
 _XHTML = re.compile(r"\s*<\?xml|[^>]{0,1000}<html[^>]{0,500}www\.w3\.org/1999/xhtml", re.IGNORECASE | re.DOTALL)
 _SELF_CLOSED = re.compile(r"<([a-zA-Z][\w:.-]*)(\s[^<>]*)?/>")
-
-
-class _Node(Protocol):
-    """Element of lxml."""
-
-    tag: str
-    attrib: Mapping[str, str]
-    text: str | None
-    tail: str | None
-    sourceline: int | None
 
 
 @dataclass(slots=True)
@@ -102,7 +92,7 @@ def parse_markup(markup: str) -> HtmlElement:
         return top  # nothing that is an element
     if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
         raise ValueError("must nest its elements at most 2,048 levels deep, got more; convert it to text")
-    events: Iterable[tuple[str, _Node]] = () if root is None else etree.iterwalk(root, events=("start", "end"))
+    events: Iterable[tuple[str, etree._Element]] = () if root is None else etree.iterwalk(root, events=("start", "end"))
     stack = [top]
     for event, node in events:
         if event == "start":

@@ -149,10 +149,11 @@ def _is_document(path: Path) -> bool:
 def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
     suffix = uncompressed_suffix(path)
     if suffix in (".jsonl", ".ndjson"):
-        from sumpool.documents.rows import json_line_documents  # as most documents are files
+        from sumpool.documents.rows import read_lines, row_document  # as most documents are files
 
-        try:
-            yield from error_if_none(str(path), json_line_documents(path, options))
+        try:  # in memory for one line
+            rows = (row_document(line, options) for line in read_lines(path, options.limits))
+            yield from error_if_none(str(path), rows)
         except DataError as error:
             yield Document(str(path), "", str(error))
     else:

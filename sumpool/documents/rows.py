@@ -130,17 +130,6 @@ def row_documents(where: str, content: bytes, kind: str, options: ReadOptions) -
     yield from (row_document(line, options) for line in lines)
 
 
-def json_line_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
-    """Yield a document per line of a file of any size, in memory for one line.
-
-    Raises:
-        DataError: If the file is missing or truncated.
-    """
-    with open_bytes(path) as file:
-        lines = parse_lines(str(path), read_lines_limited(file, options.limits, str(path)))
-        yield from (row_document(line, options) for line in lines)
-
-
 def _parquet(where: str, content: bytes, options: ReadOptions) -> Iterator[Line | Reject]:
     try:
         from pyarrow import ArrowException, BufferReader, parquet

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions
-from sumpool.documents.rows import Line, Reject, guess_field, json_line_documents, read_lines, row_documents, text_of
+from sumpool.documents.read import read_documents
+from sumpool.documents.rows import Line, Reject, guess_field, read_lines, row_documents, text_of
 from sumpool.errors import DataError
 
 
@@ -24,17 +25,15 @@ def test_json_lines_have_titles_and_notes(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(json.dumps({"id": "a", "title": "A\u200b title", "text": "Some\u200b text."}))
     expected = Document("a", "Some text.", title="A title", notes=("1 invisible character removed",))
-    assert list(json_line_documents(path, DEFAULT_OPTIONS)) == [expected]
+    assert list(read_documents(str(path))) == [expected]
     assert list(row_documents("x", path.read_bytes(), "jsonl", DEFAULT_OPTIONS)) == [expected]
 
 
 def test_long_line_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"text": "' + "x" * 100)
-    with pytest.raises(
-        DataError, match=r"x.jsonl:1 must have at most 0 MiB of content, got more; raise --max-bytes to read it"
-    ):
-        list(json_line_documents(path, ReadOptions(max_bytes=50)))
+    (document,) = read_documents(str(path), ReadOptions(max_bytes=50))
+    assert document.error == f"{path}:1 must have at most 0 MiB of content, got more; raise --max-bytes to read it"
 
 
 def test_parquet_rows_are_documents() -> None:

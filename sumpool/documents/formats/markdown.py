@@ -12,10 +12,12 @@ import html
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Final, cast
 
 from sumpool.documents.decoding import decode_text
 from sumpool.documents.document import (
+    Document,
     ParsedDocument,
     ReadOptions,
     TextBlock,
@@ -24,13 +26,10 @@ from sumpool.documents.document import (
     opening_heading,
 )
 from sumpool.documents.sections import is_caption
+from sumpool.text.cleaning import escape, escape_line, escape_markdown_line, markdown_table
 
 if TYPE_CHECKING:
     from markdown_it.token import Token
-from itertools import groupby
-
-from sumpool.documents.document import Document
-from sumpool.text.cleaning import escape, escape_line, escape_markdown_line, markdown_table
 
 _INDENTED: Final = re.compile(r"(?P<mark>!!!|\?\?\?\+?|===[!+]?)[ \"]")
 _NAME: Final = re.compile(r"[\w -]*")
