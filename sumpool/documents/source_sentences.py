@@ -109,8 +109,7 @@ def _parts(document: Document) -> Iterator[tuple[TextBlock, int]]:
         # Imported here, as documents with blocks do not need it.
         from sumpool.documents.formats.text import text_spans
 
-        for span in text_spans(document.text):
-            yield TextBlock(document.text[span.start : span.end], span.kind), span.start
+        yield from text_spans(document.text)
     offset = 0
     for block in document.blocks:
         yield block, offset

@@ -555,22 +555,6 @@ class TextPart(NamedTuple):
     level: int = 0
 
 
-class TextSpan(NamedTuple):
-    """Span of a part of a text.
-
-    Attributes:
-        start: Start in the text, in characters, behind the mark of a list item or a heading.
-        end: End in the text, in characters.
-        kind: Kind of the part.
-        level: Depth of a heading or a list item, from 1; 0 for other kinds.
-    """
-
-    start: int
-    end: int
-    kind: TextBlockKind = "paragraph"
-    level: int = 0
-
-
 def text_blocks(text: str) -> Iterator[TextBlock]:
     """Yield the blocks of a text, each in one line but for code."""
     for part in _text_parts(text):
@@ -585,13 +569,12 @@ def text_blocks(text: str) -> Iterator[TextBlock]:
         yield TextBlock(content, part.kind, part.level, line=first.number)
 
 
-def text_spans(text: str) -> list[TextSpan]:
-    """Return the spans of the parts of a text, in order.
+def text_spans(text: str) -> Iterator[tuple[TextBlock, int]]:
+    """Yield the parts of a text as blocks of what stands there, with their starts in it, in characters.
 
-    Rules, page headers and page footers belong to none; a part that they interrupt has a span on each side.
+    Rules, page headers and page footers belong to none; a part that they interrupt is a block on each side.
     """
     starts = [0, *(end.end() for end in _LINE_END.finditer(text)), len(text)]
-    spans: list[TextSpan] = []
     for part in _text_parts(text):
         first = part.rows[0]
         start = end = 0
@@ -603,11 +586,10 @@ def text_spans(text: str) -> list[TextSpan]:
                 if first.mark and first.text[first.mark - 1].isspace():  # where tabs may stand
                     start = begin + len(line.strip()) - len(line.strip().split(None, 1)[-1])
             elif text[end:begin].strip():
-                spans.append(TextSpan(start, end, part.kind, part.level))
+                yield TextBlock(text[start:end], part.kind, part.level), start
                 start = begin
             end = starts[row.number - 1] + len(line.rstrip())
-        spans.append(TextSpan(start, end, part.kind, part.level))
-    return spans
+        yield TextBlock(text[start:end], part.kind, part.level), start
 
 
 def _text_parts(text: str) -> Iterator[TextPart]:

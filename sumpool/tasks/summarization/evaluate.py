@@ -10,8 +10,8 @@ from typing import Final, Literal
 
 from sumpool.data.config import Split
 from sumpool.data.shards import Texts
-from sumpool.documents.document import DEFAULT_OPTIONS, Document
-from sumpool.documents.formats.text import TextSpan, text_spans
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, TextBlock
+from sumpool.documents.formats.text import text_spans
 from sumpool.documents.read import parse_documents
 from sumpool.errors import DataError, RecipeError
 from sumpool.evaluation.predictions import References, join
@@ -270,19 +270,18 @@ def read_as_file(id: str, text: str, kind: FileFormat) -> Document:
     return document
 
 
-def _parts(text: str) -> Iterator[tuple[TextSpan, str]]:
-    for span in text_spans(text):
-        part = text[span.start : span.end]
-        yield span, part if span.kind == "code" else " ".join(part.split())
+def _parts(text: str) -> Iterator[TextBlock]:
+    for block, _ in text_spans(text):
+        yield block if block.kind == "code" else replace(block, text=" ".join(block.text.split()))
 
 
 def _html(text: str) -> bytes:
     body = ""
-    for is_list, group in groupby(_parts(text), key=lambda part: part[0].kind == "list_item"):
+    for is_list, group in groupby(_parts(text), key=lambda block: block.kind == "list_item"):
         elements = ""
-        for span, part in group:
-            tag = f"h{min(max(span.level, 1) + 1, 6)}" if span.kind == "heading" else _TAGS[span.kind]
-            elements += f"<{tag}>{escape(part)}</{tag}>\n"
+        for block in group:
+            tag = f"h{min(max(block.level, 1) + 1, 6)}" if block.kind == "heading" else _TAGS[block.kind]
+            elements += f"<{tag}>{escape(block.text)}</{tag}>\n"
         body += f"<ul>\n{elements}</ul>\n" if is_list else elements
     return f'<!doctype html><html><head><meta charset="utf-8"></head><body>\n{body}</body></html>'.encode()
 
@@ -291,10 +290,10 @@ def _pdf(text: str) -> bytes:
     """Write pages of one column in Helvetica, whose characters are those of Windows-1252; others become "?"."""
     pages: list[list[str]] = [[]]
     height = 0
-    for span, part in _parts(text):
-        font, size, leading = ("F2", 14, 22) if span.kind == "heading" else ("F1", 10, 12)
-        part = f"\u2022 {part}" if span.kind == "list_item" else part
-        lines = textwrap.wrap(part, _COLUMNS) if span.kind != "code" else part.splitlines()
+    for block in _parts(text):
+        font, size, leading = ("F2", 14, 22) if block.kind == "heading" else ("F1", 10, 12)
+        part = f"\u2022 {block.text}" if block.kind == "list_item" else block.text
+        lines = textwrap.wrap(part, _COLUMNS) if block.kind != "code" else part.splitlines()
         for line in ["", *lines]:
             if height + leading > _TEXT_HEIGHT:
                 pages.append([])
