@@ -239,7 +239,7 @@ def summarize(
             model,
             overrides=overrides,
             open_output=open_output if out or out_dir else None,
-            jobs=jobs or choose_jobs(documents, model, overrides, output.report),
+            jobs=jobs or (1 if rewriter else choose_jobs(documents, model, overrides, output.report)),
             evidence=shown if evidence or explain else None,
             rewrite=rewriter and rewriter.rewrite,
             report=output.report,
@@ -295,8 +295,7 @@ def _warn_of_arguments(names: Sequence[str], options: ReadOptions, report: Repor
 def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str], report: Report) -> int:
     """Return the number of processes where none is asked for.
 
-    It is one for a few documents, where their number is not known, and for summaries without the model or PyTorch,
-    which one process makes as fast as it reads.
+    It is one for a few documents, where their number is not known, and for a model without PyTorch.
 
     Args:
         documents: The documents.
@@ -308,9 +307,10 @@ def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str],
     from sumpool.workflows.summarize import most_jobs
 
     tasks = len(documents) // _DOCUMENTS_PER_PROCESS if isinstance(documents, Sized) else 0
-    if tasks < 2 or RunFiles.open(choose_model(model), overrides).config.fast or find_spec("torch") is None:
+    if tasks < 2:
         return 1
-    jobs = min(tasks, most_jobs())
+    is_fast = RunFiles.open(choose_model(model), overrides).config.fast
+    jobs = min(tasks, most_jobs(fast=is_fast)) if is_fast or find_spec("torch") else 1
     if jobs > 1:
         report(Progress("summarize", note=f"{jobs} processes; --jobs 1 takes less memory"))
     return jobs

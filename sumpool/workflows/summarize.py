@@ -1,6 +1,7 @@
 """`sumpool summarize`: documents in, summaries out, in the same order and as they are done."""
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from contextlib import nullcontext
@@ -34,6 +35,8 @@ _TASK_DOCUMENTS = 4
 """Documents of a task: few enough that results come steadily and all processes finish together."""
 _PROCESS_MEMORY = 2**30
 """Free memory that a process takes."""
+_FAST_PROCESSES = 2
+"""Processes without the model at most."""
 
 
 def summarize(
@@ -142,9 +145,14 @@ def _deliver(
                 yield complete
 
 
-def most_jobs() -> int:
-    """Return the number of processes that this machine has room for: 1 on a GPU, otherwise one per core and GiB."""
-    # Imported here and below, as one process may need no torch.
+def most_jobs(*, fast: bool) -> int:
+    """Return the number of processes that this machine has room for: 1 on a GPU, otherwise one per core and GiB.
+
+    Summaries without the model (`fast`) take two at most, which are as fast as the process that reads.
+    """
+    if fast:
+        return min(_FAST_PROCESSES, os.cpu_count() or 1)
+    # Imported here and below, as summaries without the model need no torch.
     import torch
 
     from sumpool.training.hardware import available, choose_device
@@ -180,11 +188,9 @@ def summarize_in_processes(
     Raises:
         ResourceError: If memory runs out.
     """
-    import torch
-
     from sumpool.data.processes import ordered_map
 
-    start = partial(_start, run.folder, run.overrides, max(1, torch.get_num_threads() // jobs), evidence)
+    start = partial(_start, run.folder, run.overrides, jobs, evidence)
     waiting, done = iter(documents), 0
     tasks: Iterator[_Task] = iter(lambda: list(islice(waiting, _TASK_DOCUMENTS)), [])
     for summaries, notes in ordered_map(start, tasks, jobs, check):
@@ -197,13 +203,15 @@ def summarize_in_processes(
 
 
 def _start(
-    folder: Path, overrides: Sequence[str], threads: int, evidence: EvidenceKind | None
+    folder: Path, overrides: Sequence[str], jobs: int, evidence: EvidenceKind | None
 ) -> "Callable[[_Task], tuple[list[Summary], list[str]]]":
     """Open a run in a worker process and return the function that summarises documents, and returns notes on them."""
-    import torch
+    run = RunFiles.open(folder, overrides)
+    if not run.config.fast:
+        import torch
 
-    torch.set_num_threads(threads)
-    pipeline = Pipeline.open(RunFiles.open(folder, overrides))
+        torch.set_num_threads(max(1, torch.get_num_threads() // jobs))
+    pipeline = Pipeline.open(run)
 
     def summarize(documents: _Task) -> tuple[list[Summary], list[str]]:
         notes: list[str] = []

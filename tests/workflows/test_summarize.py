@@ -151,11 +151,15 @@ def test_jobs_follow_documents_memory_and_cores(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.usefixtures("machine")
-def test_few_documents_streams_and_fast_summaries_take_one_process() -> None:
+def test_few_documents_and_streams_take_one_process_and_fast_summaries_two(monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[Progress] = []
     documents = [Document(str(number), "Hosts.") for number in range(40)]
     assert choose_jobs(documents, SHIPPED, (), reported.append) == 2
     assert [progress.note for progress in reported] == ["2 processes; --jobs 1 takes less memory"]
-    assert choose_jobs(documents, SHIPPED, ["summarize.fast=true"], reported.append) == 1
     assert choose_jobs(iter(documents), SHIPPED, (), reported.append) == 1
+    assert choose_jobs(documents[:31], SHIPPED, ["summarize.fast=true"], reported.append) == 1
     assert len(reported) == 1
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    assert jobs_of(1000, "summarize.fast=true") == 2
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    assert jobs_of(1000, "summarize.fast=true") == 1
