@@ -278,10 +278,12 @@ class SentenceSelector:
         sections = listed_sections(candidates.document, candidates.sentences)
         shortest = candidates.sentences[-1].end / max(len(sections), 1) / 2  # shorter ones are licences and the like
         for section in sections:
-            part = self.of_section(candidates, section)
             size = candidates.sentences[section.end - 1].end - candidates.sentences[section.heading].start
             is_covered = any(section.heading < index < section.end for index in selected)
-            if part.inputs and size >= shortest and not is_covered:
+            if size < shortest or is_covered:
+                continue
+            part = self.of_section(candidates, section)
+            if part.inputs:
                 values = self.readers.predict_choice(part.inputs).combine(part.scores)
                 best[part.indices[int(values.argmax())]] = float(values.max())
         texts = {index: self._text(candidates, index) for index in best}

@@ -151,9 +151,22 @@ def test_an_invalid_forest_is_an_error() -> None:
         ({"left": np.array([0, 0, 0, 0], np.int32)}, "children of a forest must stand behind their parents"),
         ({"left": np.array([3, 0, 0, 0], np.int32)}, "children of a forest must stand behind their parents"),
         ({"roots": np.array([4], np.int32)}, "children of a forest must stand behind their parents"),
+        ({"roots": np.array([0, 2], np.int32)}, "one of each, got others"),
         ({"feature": np.array([2, -1, -1, -1], np.int16)}, "features of a forest must be below 2, got 2"),
     ]
     for change, message in cases:
         with pytest.raises(ValueError, match=message):
             replace(FOREST, **change).validated(2)
         assert FOREST.validated(2) is FOREST
+    chain = np.arange(129, dtype=np.int32)  # 64 splits, each with a leaf on its left
+    is_leaf = (chain % 2 == 1) | (chain == 128)
+    feature, left = np.where(is_leaf, LEAF, 0).astype(np.int16), np.where(is_leaf, 0, chain + 1)
+    forest = Forest(chain[:1], feature, chain.astype(np.float32), left, np.zeros(129, np.float32), 0.0)
+    with pytest.raises(ValueError, match="trees of a forest must have at most 64 leaves, got 65"):
+        forest.validated(1)
+
+
+def test_the_masks_of_many_trees_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.ranking.ranker._MAX_CELLS", 3)
+    with pytest.raises(ValueError, match="a forest must have at most 3 pairs of a tree and a threshold, got more"):
+        replace(FOREST).validated(2)
