@@ -33,7 +33,7 @@ from sumpool.evaluation.rouge import (
 from sumpool.text.fragments import Copying, copying, repetition
 from sumpool.text.language import split_words
 from sumpool.text.sentences import SentenceSplitter, join
-from sumpool.text.word_graph import WordGraph
+from sumpool.text.word_graph import SentenceWords, WordGraph
 
 _ORACLE_SENTENCES = 3
 _DAMPING = 0.85
@@ -254,7 +254,7 @@ def random_ranks(id: str, sentences: int) -> Ranks:
 
 def lexrank(sentences: Sequence[Sequence[str]]) -> Ranks:
     """Return the stationary distribution of the walk of LexRank, (sentences,), from the words of each sentence."""
-    return WordGraph.of(sentences)[0].lexrank()
+    return WordGraph.of(SentenceWords.of(sentences)).lexrank()
 
 
 def textrank(sentences: Sequence[Sequence[str]]) -> Ranks:
@@ -265,7 +265,7 @@ def textrank(sentences: Sequence[Sequence[str]]) -> Ranks:
     """
     count = len(sentences)
     frequency = Counter(chain.from_iterable(map(set, sentences)))
-    graph, _ = WordGraph.of([[word for word in sentence if frequency[word] > 1] for sentence in sentences])
+    graph = WordGraph.of(SentenceWords.of([word for word in sentence if frequency[word] > 1] for sentence in sentences))
     lengths, length = np.unique([len(sentence) for sentence in sentences], return_inverse=True)
     logarithms = np.log(np.maximum(lengths, 1))
     denominator = logarithms[:, None] + logarithms  # (lengths, lengths)

@@ -6,7 +6,6 @@ their first letters, which needs no stemmer and serves every language with space
 
 import re
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
@@ -29,10 +28,8 @@ _OPENING = 3
 """First content words of a sentence."""
 _COMMON = 15
 """Most frequent content words of the document, whose number in a sentence is a feature."""
-_CHARACTER = re.compile(
-    r"(?P<digit>\d)|(?P<capital>\b[A-Z])|(?P<straight>[\"'])|(?P<curly>[`\u201c\u201d\u2018\u2019])|(?P<mark>[^\w\s.,;:()-])"
-)
-"""Characters that are counted, by kind."""
+_CHARACTERS = tuple(map(re.compile, (r"\d", r"\b[A-Z]", "[\"']", "[`\u201c\u201d\u2018\u2019]", r"[^\w\s.,;:()-]")))
+"""Digits, capitals, straight and other quotation marks, and marks of any kind."""
 FEATURES: Final = (
     "position",
     "log_index",
@@ -126,7 +123,7 @@ def sentence_features(
     """
     structure = outline(sentences)
     texts = [sentences[index].text for index in structure.indices.tolist()]
-    words = SentenceWords(split_words(text, language) for text in texts)
+    words = SentenceWords.of(split_words(text, language) for text in texts)
     headings = [tuple(split_words(heading, language)) for heading in structure.headings]
     rows = np.searchsorted(structure.indices, candidates)
     values = np.empty((len(rows), len(FEATURES)), np.float32)
@@ -228,26 +225,29 @@ def _structure_features(structure: Outline) -> dict[str, Values]:
     }
 
 
-def style_features(texts: Sequence[str], words: Iterable[Sequence[str]]) -> dict[str, Values]:
+def style_features(texts: Sequence[str], words: SentenceWords) -> dict[str, Values]:
     """Measure the characters and the length of sentences.
 
     Args:
         texts: The sentences of prose.
         words: Their words.
     """
-    counts = [Counter(match.lastgroup for match in _CHARACTER.finditer(text)) for text in texts]
+    digits, capitals, straight, curly, marks = (
+        np.array([len(pattern.findall(text)) for text in texts], np.float64) for pattern in _CHARACTERS
+    )
     characters = np.maximum(_column(texts, len), 1)
-    sizes = _column(words, len)
+    sizes = words.sizes.astype(np.float64)
+    lengths = np.array([len(word) for word in words.vocabulary], np.int64)[words.numbers]
     divisor = np.maximum(sizes, 1)
     return {
         "log_words": np.log1p(sizes),
-        "word_length": _column(words, lambda sentence: sum(map(len, sentence))) / divisor,
-        "digits": _column(counts, lambda count: count["digit"]) / characters,
-        "capitals": _column(counts, lambda count: count["capital"]) / divisor,
+        "word_length": np.bincount(words.sentence, lengths, len(words)) / divisor,
+        "digits": digits / characters,
+        "capitals": capitals / divisor,
         "brackets": _column(texts, lambda text: text.count("(") + text.count("[")),
         "commas": _column(texts, lambda text: text.count(",")) / divisor,
-        "quotes": _column(counts, lambda count: count["straight"] + count["curly"]) / divisor,
-        "marks": _column(counts, lambda count: count["curly"] + count["mark"]) / characters,
+        "quotes": (straight + curly) / divisor,
+        "marks": (marks - straight) / characters,
         "ends_with_full_stop": _column(texts, lambda text: text.endswith((".", "\u3002"))),
         "ends_with_colon": _column(texts, lambda text: text.endswith((":", "\uff1a"))),
         "is_question": _column(texts, lambda text: text.endswith(("?", "\uff1f"))),
@@ -263,7 +263,7 @@ def _column(items: Iterable[Item], measure: Callable[[Item], float]) -> Values:
 
 
 def lexical_features(
-    words: Iterable[Sequence[str]],
+    words: SentenceWords,
     headings: Sequence[Sequence[str]],
     title: Sequence[str],
     structure: Outline,
@@ -278,31 +278,27 @@ def lexical_features(
         structure: Outline of the document.
         language: Code of its language.
     """
-    content = SentenceWords(content_prefixes(sentence, language) for sentence in words)
-    graph, columns = WordGraph.of(content)
+    content = words.replaced(lambda word: "".join(content_prefixes([word], language)))
+    graph = WordGraph.of(content)
+    columns = {word: column for column, word in enumerate(content.vocabulary)}
     heading_words = [set(content_prefixes(heading, language)) for heading in headings]
-    with_word = np.zeros(len(columns))  # headings that have each word
-    for heading in heading_words:
-        with_word += _members(columns, heading)
-    weights = np.log1p(with_word)
+    in_headings = [
+        (section, columns[word]) for section, heading in enumerate(heading_words) for word in heading if word in columns
+    ]
+    heading_of, word_of = np.array(in_headings, np.int64).reshape(-1, 2).T
+    weights = np.log1p(np.bincount(word_of, minlength=graph.words))  # by the headings that have each word
     cells = graph.sentence * graph.words + graph.word  # ascending
-    title_words = _members(columns, content_prefixes(title, language))
+    title_words = np.zeros(graph.words)
+    title_words[[columns[word] for word in content_prefixes(title, language) if word in columns]] = 1.0
     yield _centralities(graph, structure)
     yield _frequencies(graph)
     # The first content words of a sentence mostly are its subject.
-    openings = [[columns[word] for word in sentence[:_OPENING]] for sentence in content]
+    is_opening = np.arange(len(content.numbers)) - content.starts[content.sentence] < _OPENING
     logarithm = np.log(np.maximum(np.bincount(graph.word, graph.count, graph.words), 1))
-    yield {
-        "title_in_opening": _column(openings, lambda numbers: float(title_words[numbers].sum()) / _OPENING),
-        "frequency_in_opening": _column(openings, lambda numbers: float(logarithm[numbers].sum()) / _OPENING),
-    }
-    in_headings = [
-        section * graph.words + columns[word]
-        for section, heading in enumerate(heading_words)
-        for word in heading
-        if word in columns
-    ]
-    shared = np.isin(structure.section[graph.sentence] * graph.words + graph.word, in_headings)
+    for name, values in (("title_in_opening", title_words), ("frequency_in_opening", logarithm)):
+        of_words = values[content.numbers[is_opening]]
+        yield {name: np.bincount(content.sentence[is_opening], of_words, graph.sentences) / _OPENING}
+    shared = np.isin(structure.section[graph.sentence] * graph.words + graph.word, heading_of * graph.words + word_of)
     sizes = np.array([max(len(heading), 2) for heading in heading_words])
     yield {
         "title_overlap": _mean(graph, title_words[graph.word]),
@@ -313,13 +309,6 @@ def lexical_features(
         "first_overlap": _mean(graph, np.isin(graph.word, graph.word[graph.sentence < _FIRST]).astype(np.float64)),
         "previous_overlap": _mean(graph, np.isin(cells - graph.words, cells).astype(np.float64)),
     }
-
-
-def _members(columns: dict[str, int], words: Iterable[str]) -> Values:
-    """Mark the columns of some words by 1, all others by 0; (columns,)."""
-    members = np.zeros(len(columns))
-    members[[columns[word] for word in words if word in columns]] = 1.0
-    return members
 
 
 def _centralities(graph: WordGraph, structure: Outline) -> dict[str, Values]:

@@ -6,8 +6,9 @@ alternates between sentences and words, and the matrix of sentences by sentences
 """
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Self, final
 
 import numpy as np
@@ -23,35 +24,66 @@ _STEPS = 50
 
 
 @final
+@dataclass(frozen=True)
 class SentenceWords:
-    """Words of sentences, as numbers in a vocabulary: lists of words would take ten times the memory of the text."""
+    """Words of sentences, as numbers in a vocabulary: lists of words would take ten times the memory of the text.
 
-    def __init__(self, sentences: Iterable[Sequence[str]]) -> None:
-        numbers, ends = array("i"), array("q", [0])
+    Attributes:
+        vocabulary: The different words, by first occurrence.
+        numbers: Number of each word in it, (words,).
+        sizes: Words of each sentence, (sentences,).
+    """
+
+    vocabulary: Sequence[str]
+    numbers: Indices
+    sizes: Indices
+
+    @classmethod
+    def of(cls, sentences: Iterable[Iterable[str]]) -> Self:
+        """Number the words of sentences."""
+        numbers, sizes = array("i"), array("q")
         vocabulary: dict[str, int] = {}
         for words in sentences:
+            before = len(numbers)
             numbers.extend([vocabulary.setdefault(word, len(vocabulary)) for word in words])
-            ends.append(len(numbers))
-        bounds = np.frombuffer(ends, np.int64)
-        self._vocabulary, self._numbers = list(vocabulary), numbers
-        self._starts, self._ends = bounds[:-1], bounds[1:]
+            sizes.append(len(numbers) - before)
+        return cls(list(vocabulary), np.frombuffer(numbers, np.int32).astype(np.int64), np.frombuffer(sizes, np.int64))
+
+    @cached_property
+    def sentence(self) -> Indices:
+        """Sentence of each word, (words,)."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @cached_property
+    def starts(self) -> Indices:
+        """First word of each sentence, (sentences,)."""
+        return np.cumsum(self.sizes) - self.sizes
 
     def __len__(self) -> int:
-        return len(self._starts)
+        return len(self.sizes)
 
     def __getitem__(self, row: int) -> tuple[str, ...]:
-        numbers = self._numbers[self._starts[row] : self._ends[row]]
-        return tuple([self._vocabulary[number] for number in numbers])
+        numbers = self.numbers[self.starts[row] : self.starts[row] + self.sizes[row]]
+        return tuple([self.vocabulary[number] for number in numbers.tolist()])
 
     def __iter__(self) -> Iterator[tuple[str, ...]]:
         return map(self.__getitem__, range(len(self)))
 
     def part(self, rows: Indices) -> "SentenceWords":
         """Return the words of some of the sentences."""
-        part = SentenceWords(())
-        part._vocabulary, part._numbers = self._vocabulary, self._numbers
-        part._starts, part._ends = self._starts[rows], self._ends[rows]
-        return part
+        sizes = self.sizes[rows]
+        shifts = self.starts[rows] - (np.cumsum(sizes) - sizes)
+        return SentenceWords(self.vocabulary, self.numbers[np.arange(sizes.sum()) + np.repeat(shifts, sizes)], sizes)
+
+    def replaced(self, replace: Callable[[str], str]) -> "SentenceWords":
+        """Return the sentences with other words, without those in whose place nothing stands."""
+        vocabulary: dict[str, int] = {}
+        others = [
+            vocabulary.setdefault(new, len(vocabulary)) if (new := replace(old)) else -1 for old in self.vocabulary
+        ]
+        numbers = np.array(others, np.int64)[self.numbers]
+        sizes = np.bincount(self.sentence[numbers >= 0], minlength=len(self))
+        return SentenceWords(list(vocabulary), numbers[numbers >= 0], sizes)
 
 
 @dataclass(frozen=True)
@@ -73,21 +105,13 @@ class WordGraph:
     words: int
 
     @classmethod
-    def of(cls, sentences: Iterable[Iterable[str]]) -> "tuple[Self, dict[str, int]]":
-        """Build the graph of sentences, and the number of each word by first occurrence."""
-        columns: dict[str, int] = {}
-        numbers, sizes = array("i"), array("q")
-        for sentence in sentences:
-            before = len(numbers)
-            numbers.extend([columns.setdefault(word, len(columns)) for word in sentence])
-            sizes.append(len(numbers) - before)
-        cells = np.repeat(np.arange(len(sizes)) * max(len(columns), 1), np.frombuffer(sizes, np.int64))
-        cells += np.frombuffer(numbers, np.int32)
-        cells.sort()
+    def of(cls, words: SentenceWords) -> Self:
+        """Build the graph of sentences, in which words have their numbers."""
+        count = len(words.vocabulary)
+        cells = np.sort(words.sentence * count + words.numbers)
         starts = np.flatnonzero(np.diff(cells, prepend=-1))
         counts = np.diff(starts, append=len(cells)).astype(np.float64)
-        sentence_of, word_of = np.divmod(cells[starts], max(len(columns), 1))
-        return cls(sentence_of, word_of, counts, len(sizes), len(columns)), columns
+        return cls(*np.divmod(cells[starts], max(count, 1)), counts, len(words), count)
 
     def among(self, members: NDArray[np.bool_]) -> "WordGraph":
         """Return the graph of some of the sentences, (sentences,), renumbered; words keep their numbers."""

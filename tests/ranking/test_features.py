@@ -9,7 +9,7 @@ from sumpool.documents.source_sentences import SourceSentence, source_sentences
 from sumpool.ranking.features import FEATURES, outline, ranks, sentence_features, style_features
 from sumpool.ranking.selection import find_candidates
 from sumpool.text.language import content_prefixes, split_words
-from sumpool.text.word_graph import WordGraph
+from sumpool.text.word_graph import SentenceWords, WordGraph
 from tests.conftest import story
 from tests.ranking.planted import SPLITTER, featured
 
@@ -82,7 +82,7 @@ def test_values_of_a_document_counted_by_hand() -> None:
 
 def test_centrality_is_lexrank_of_all_sentences_of_prose_and_of_the_frame() -> None:
     sentences = [line for line in TEXT.replace(". The", ".\nThe").split("\n") if line.endswith(".")]
-    graph, _ = WordGraph.of([content_prefixes(split_words(sentence)) for sentence in sentences])
+    graph = WordGraph.of(SentenceWords.of(content_prefixes(split_words(sentence)) for sentence in sentences))
     expected = np.log(5 * graph.lexrank())
     assert column("centrality") == pytest.approx(expected[[0, 1, 3, 4]].tolist(), abs=1e-6)
     frame = graph.among(np.array([True, True, False, False, False]))
@@ -144,7 +144,7 @@ def test_ranks_are_shares_of_smaller_values() -> None:
 
 
 def test_style_is_measured_per_character_and_word() -> None:
-    style = style_features(["A (B) 1, 2.", "x"], [["a", "b", "1", "2"], ["x"]])
+    style = style_features(["A (B) 1, 2.", "x"], SentenceWords.of([["a", "b", "1", "2"], ["x"]]))
     assert style["digits"].tolist() == [2 / 11, 0]
     assert style["capitals"].tolist() == [0.5, 0]
     assert style["mean_words"].tolist() == [2.5, 2.5]
