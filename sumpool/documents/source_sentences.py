@@ -4,9 +4,10 @@ Blocks are split one by one, so that headings, list items and table rows are nev
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate
 
 from sumpool.documents.document import Document, TextBlock, TextBlockKind
 from sumpool.text.cleaning import clean
@@ -61,17 +62,19 @@ def source_sentences(document: Document, splitter: SentenceSplitter) -> tuple[So
     return tuple(sentences)
 
 
-def locate_sentences(text: str, sentences: Iterable[str]) -> list[tuple[int, int] | None]:
+def locate_sentences(text: str, sentences: Sequence[str]) -> list[tuple[int, int] | None]:
     """Locate sentences in the text that they were split from.
 
     Args:
         text: The text.
-        sentences: Its sentences in order, with other spaces and without characters that cleaning removes.
+        sentences: Its sentences in order, with single spaces and without characters that cleaning removes.
 
     Returns:
         Start and end of each sentence in the text; None for one that is not found.
     """
-    sentences = list(sentences)
+    if all(sentences) and " ".join(sentences) == text:  # as most blocks are
+        starts = accumulate((len(sentence) + 1 for sentence in sentences), initial=0)
+        return [(start, start + len(sentence)) for start, sentence in zip(starts, sentences, strict=False)]
     spans: list[tuple[int, int] | None] = []
     words, word_spans = text.split(), [word.span() for word in _WORD.finditer(text)]
     position = 0

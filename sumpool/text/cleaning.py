@@ -59,6 +59,8 @@ _LATEX = {
 
 def clean(text: str) -> str:
     """Replace line ends by line feeds and remove invisible characters."""
+    if text.isascii() and text.isprintable():  # as most texts in one line
+        return text
     text = _LINE_END.sub("\n", text).replace("\u2029", "\n\n")
     return _INVISIBLE.sub(spelling, text)
 

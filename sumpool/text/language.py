@@ -45,6 +45,7 @@ _MIN_SCRIPT_SHARE = 0.2
 """Letters of another script per letter at least; half is too many, as technical prose quotes English terms."""
 _UNSPACED_LETTERS = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
 """Thai, Lao, Tibetan, Burmese and Khmer, signs of vowels and syllables included."""
+_ASCII = re.compile("[\x00-\x7f]+")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _SCRIPTS: tuple[tuple[str, str], ...] = (
     ("cyrillic", "\u0400-\u052f"),
@@ -176,7 +177,8 @@ def detect_language(text: str) -> str:
         sample = "\n".join(text[start : start + _SAMPLE_CHARACTERS] for start in starts)
     words = [word for word in find_words(sample.lower()) if is_alphabetic(word)]
     letters = sum(map(len, words))
-    counts = {script: len(re.findall(f"[{characters}]", sample)) for script, characters in _SCRIPTS}
+    others = _ASCII.sub("", sample)
+    counts = {script: len(re.findall(f"[{characters}]", others)) for script, characters in _SCRIPTS}
     script = _main_script(counts, letters)
     if script in ("han", "kana"):
         return "ja" if counts["kana"] > _MIN_KANA * letters else "zh"
@@ -207,10 +209,12 @@ def language_mismatch(language: str, learnt: str) -> str:
 
 def word_count(text: str) -> int:
     """Count words; in scripts without spaces, a Chinese or Japanese character is half a word, another a fifth."""
-    spaced, characters = _CJK.subn(" ", text)
-    spaced, letters = _UNSPACED_LETTERS.subn(" ", spaced)
+    characters = letters = 0
+    if not text.isascii():
+        text, characters = _CJK.subn(" ", text)
+        text, letters = _UNSPACED_LETTERS.subn(" ", text)
     # Line by line, as a list of the words of a book takes ten times the memory of its text.
-    return sum(len(line.split()) for line in spaced.split("\n")) - (-characters // 2) - (-letters // 5)
+    return sum(map(len, map(str.split, text.split("\n")))) - (-characters // 2) - (-letters // 5)
 
 
 def _main_script(counts: dict[str, int], letters: int) -> str:

@@ -37,6 +37,8 @@ def tidy_sentence(sentence: str) -> str:
 
 def without_citations(sentence: str, language: str = ENGLISH) -> str:
     """Return a sentence without citations such as "[3]", but those that a function word needs ("as in [3]")."""
+    if " [" not in sentence:
+        return sentence
     kept = function_words(language)
     return _CITATION.sub(lambda match: match[0] if match["before"].lower() in kept else match["before"], sentence)
 

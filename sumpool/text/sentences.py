@@ -45,9 +45,10 @@ _LIST_MARK: Final = re.compile(
 _ITEM_LETTER: Final = re.compile(r"\s*([A-Z])\.\s+\S")
 _FOOTNOTE = r"(?:\[\w{1,3}(?: \d+)?\])*"
 _END = re.compile(
-    rf"[{FULL_STOPS}][{CLOSING_MARKS}{END_MARKS}]*|"
-    rf"(?:[{END_MARKS}]|(?<=[\u0561-\u0587]):(?=\s)|(?<=[\u03ac-\u03ce]);(?=\s))"  # Armenian colon, Greek question mark
-    rf"[{END_MARKS}]*(?:[ \u00a0\u202f](?=\u00bb))?[{CLOSING_MARKS}{_OPEN_ELSEWHERE}{END_MARKS}]*{_FOOTNOTE}"
+    rf"[{END_MARKS}:;](?:"  # one set at the beginning, for which the search of Python is fast
+    rf"(?<=[{FULL_STOPS}])[{CLOSING_MARKS}{END_MARKS}]*|"
+    rf"(?:(?<=[{END_MARKS}])|(?<=[\u0561-\u0587]:)(?=\s)|(?<=[\u03ac-\u03ce];)(?=\s))"  # Armenian, Greek question mark
+    rf"[{END_MARKS}]*(?:[ \u00a0\u202f](?=\u00bb))?[{CLOSING_MARKS}{_OPEN_ELSEWHERE}{END_MARKS}]*{_FOOTNOTE})"
 )
 _UNAMBIGUOUS = frozenset(FULL_STOPS)
 _WORD = re.compile(r"[^\s\"\u201c\u201e\u00ab(\[\u2018\u201a\u2013\u2014]+$")
