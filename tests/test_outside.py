@@ -10,7 +10,6 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import abstracts
-import baselines
 import common
 import descriptions
 import encyclopaedia
@@ -100,14 +99,6 @@ def test_packages_have_licences(tmp_path: Path) -> None:
     assert common.debian_licence(tmp_path, "a") == "GPL-2"
     (folder / "copyright").write_text("Files: *\nLicense: Artistic-2.0\n\nFiles: debian/*\nLicense: MIT\n")
     assert common.debian_licence(tmp_path, "a") == "Artistic-2.0"
-
-
-def test_a_table_has_a_line_per_baseline() -> None:
-    document = "Apples fall far. Hosts send datagrams to a gateway. Pears are green. Gateways send datagrams to hosts."
-    row = Row("a", "", document, "Hosts send datagrams to a gateway.", "p", "MIT")
-    lines = list(baselines.table("birds", [row, row], [3, 6]))
-    assert lines[0] == "| birds | LEAD | 0.0 / 0.0 / 0.0 | 50.0 / 40.0 / 50.0 |"
-    assert [line.split(" | ")[1] for line in lines] == ["LEAD", "LexRank", "TextRank", "random"]
 
 
 TITLE = TextBlock("Trees in R", "heading", 1)
