@@ -4,7 +4,7 @@ import pytest
 
 from tests.browser.conftest import AXE, Browser
 from tests.browser.hostile import PAYLOADS
-from tests.evaluation.test_tables import page
+from tests.evaluation.test_report import page
 
 
 @pytest.mark.parametrize("dark", [False, True])
