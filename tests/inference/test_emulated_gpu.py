@@ -1,4 +1,4 @@
-"""Generation on an emulated GPU, steps captured by a stand-in for CUDA graphs: the summaries and samples of the CPU."""
+"""Generation on an emulated GPU, steps captured by a stand-in for CUDA graphs: summaries and scores of the CPU."""
 
 from collections import Counter
 from pathlib import Path
@@ -11,9 +11,14 @@ import torch
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.decoding.config import DecodingConfig, Lengths
 from sumpool.core.model import cuda_graph
-from sumpool.data.shards import Item
+from sumpool.data.config import Example
+from sumpool.data.prepared_folder import write_manifest
+from sumpool.data.shards import Item, TextsWriter
+from sumpool.evaluation.task import Results
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import load_model
+from sumpool.progress import no_op
+from sumpool.tasks.summarization.evaluate import evaluate_systems
 from tests.conftest import story
 from tests.core.emulated_gpu import CUDA, emulated_gpu, on_gpu
 from tests.core.model.test_cuda_graph import EagerGraph
@@ -78,3 +83,22 @@ def test_the_benchmark_takes_the_same_steps(graph: EagerGraph) -> None:
         waits = gpu.synchronisations - before
     assert (graph.captured, graph.replayed) == (1, 10)
     assert waits.total() == 2, "the check at the end, and the hypotheses"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("graph")
+def test_summaries_are_scored_as_on_the_cpu(run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.inference.loading.quantize", Mock())  # packed weights are those of a CPU
+    with TextsWriter(tmp_path / "prepared", "test") as texts:
+        for number in range(4):
+            texts.add(Example(str(number), story(number, 20), "Hosts send.", "test"))
+    write_manifest(tmp_path / "prepared", {}, no_op)
+    settings = (f"data.prepared={tmp_path / 'prepared'}", "summarize.precision=fp32")
+    evaluate_systems([run_folder], overrides=settings, results=Results(tmp_path / "cpu"))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    with emulated_gpu() as gpu:
+        evaluate_systems([run_folder], overrides=settings, results=Results(tmp_path / "gpu"))
+    assert gpu.copies, "nothing was computed on the device"
+    expected, actual = ((tmp_path / name / "documents.jsonl").read_text() for name in ("cpu", "gpu"))
+    assert len(actual.splitlines()) == 4
+    assert actual == expected

@@ -1,4 +1,4 @@
-"""Modules that `sumpool summarize` imports: none that is slow to import, and none of our own that it does not need."""
+"""Modules that commands import: none that is slow to import, and none of our own that they do not need."""
 
 import subprocess
 import sys
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sumpool.cli.app import COMMANDS
 from sumpool.cli.recipe_reference import page
 from tests.processes.installed import run_with_imports
 
@@ -68,3 +69,13 @@ def test_the_reference_of_recipes_needs_no_torch(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "docs/scripts/recipe_reference.py"
     done = subprocess.run([sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout == f"{page()}\n"
+
+
+@pytest.mark.parametrize("name", ["", *COMMANDS, "help"])
+def test_help_imports_no_heavy_library(name: str, tmp_path: Path) -> None:
+    words = [name] if name else []
+    shown, imported = run_with_imports(tmp_path, *words, "--help")
+    assert shown.startswith(f"Usage: {' '.join(['sumpool', *words])} ")
+    assert "sumpool.cli.app" in imported
+    assert not imported & {"torch", "numpy", "safetensors", *HEAVY}
+    assert name or not imported & {f"sumpool.cli.{command}" for command in COMMANDS}
