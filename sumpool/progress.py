@@ -90,22 +90,31 @@ class Interruption:
 
 
 @contextmanager
-def interruptible(grace: float | None = None) -> Iterator[Interruption]:
+def interruptible(grace: float) -> Iterator[Interruption]:
     """Record SIGINT and SIGTERM within the block, then restore the previous handlers.
 
     Args:
-        grace: Seconds after which the process ends if the work has not reached a safe point; None waits for it.
+        grace: Seconds after which a thread ends the process if the work has not reached a safe point: the handler of a
+            signal waits until a call of a library returns.
+
+    Raises:
+        Interrupted: If a signal was received: a stopped command does not end with success.
     """
     interruption = Interruption()
+    receiver, sender = socket.socketpair()
+    sender.setblocking(False)
     handlers = {number: signal.signal(number, interruption.note) for number in _SIGNALS}
+    before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
+    watcher = threading.Thread(target=_watch, args=(receiver, grace), daemon=True)
+    watcher.start()
     try:
-        if grace is None:
-            yield interruption
-        else:
-            with _watched(grace):
-                yield interruption
-                interruption.check()  # a stopped command does not end with success
+        yield interruption
+        interruption.check()
     finally:
+        signal.set_wakeup_fd(before)
+        sender.close()
+        watcher.join()
+        receiver.close()
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
@@ -132,23 +141,6 @@ def finishing() -> Iterator[None]:
         yield
     finally:
         Interruption.finishing -= 1
-
-
-@contextmanager
-def _watched(grace: float) -> Iterator[None]:
-    """End the process from a thread, as the handler of a signal waits until a call of a library returns."""
-    receiver, sender = socket.socketpair()
-    sender.setblocking(False)
-    before = signal.set_wakeup_fd(sender.fileno(), warn_on_full_buffer=False)
-    watcher = threading.Thread(target=_watch, args=(receiver, grace), daemon=True)
-    watcher.start()
-    try:
-        yield
-    finally:
-        signal.set_wakeup_fd(before)
-        sender.close()
-        watcher.join()
-        receiver.close()
 
 
 def _watch(signals: socket.socket, grace: float) -> None:

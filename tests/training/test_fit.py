@@ -118,7 +118,7 @@ def test_a_run_stopped_by_a_signal_resumes_exactly(run: Path, uninterrupted: dic
         if progress.done == 7:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(Interrupted, match="SIGTERM") as caught, interruptible() as interruption:
+    with pytest.raises(Interrupted, match="SIGTERM") as caught, interruptible(60) as interruption:
         fit(new_model(), CONFIG, DATA, run, report=interrupt, check=interruption.check)
     assert caught.value.status == 143
     assert Checkpoints(run / "checkpoints", 2).steps()[-1] == 7
