@@ -7,14 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 import typer
 
 from sumpool.cli.console import mark_segments, shows_colours, table, working, wrap
-from sumpool.cli.options import (
-    VERIFY,
-    Changes,
-    Resume,
-    Verify,
-    choice,
-    whole_number,
-)
+from sumpool.cli.options import VERIFY, Changes, Resume, Verify, choice, whole_number
 from sumpool.errors import RecipeError
 from sumpool.io.manifest import SHIPPED, run_folder
 

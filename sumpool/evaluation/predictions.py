@@ -14,15 +14,7 @@ from typing import NamedTuple
 from sumpool.data.sources import read_rows
 from sumpool.documents.document import DEFAULT_LIMITS
 from sumpool.documents.files import READ_ERRORS, decode, open_bytes, read_lines_limited, uncompressed_suffix
-from sumpool.documents.rows import (
-    DOCUMENT_FIELDS,
-    ID_FIELDS,
-    SUMMARY_FIELDS,
-    Line,
-    Reject,
-    guess_field,
-    read_lines,
-)
+from sumpool.documents.rows import DOCUMENT_FIELDS, ID_FIELDS, SUMMARY_FIELDS, Line, Reject, guess_field, read_lines
 from sumpool.errors import DataError
 from sumpool.evaluation.scorer import ReferenceDocument
 

@@ -14,13 +14,7 @@ from sumpool.core.nn.layers import SkipInit, one_thread
 from sumpool.core.nn.quantization import quantize
 from sumpool.data.report import DataReport
 from sumpool.errors import CheckpointError, DataError
-from sumpool.inference.run_files import (
-    RunFiles,
-    choose_model,
-    newest_run,
-    require_task,
-    run_recipe,
-)
+from sumpool.inference.run_files import RunFiles, choose_model, newest_run, require_task, run_recipe
 from sumpool.io.manifest import ADVICE, MODEL, RECIPE, REPORT, Manifest, run_folder
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector

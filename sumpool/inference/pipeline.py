@@ -15,14 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, final
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget, parse_length
 from sumpool.documents.document import Document
 from sumpool.errors import RecipeError
-from sumpool.inference.extraction import (
-    NO_EXTRACTION,
-    Reading,
-    extract,
-    read_document,
-    whole_text,
-    with_cause,
-)
+from sumpool.inference.extraction import NO_EXTRACTION, Reading, extract, read_document, whole_text, with_cause
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Summary, SummarySentence
 from sumpool.progress import Check, Progress, Report, no_op

@@ -31,15 +31,7 @@ from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import RUNS, Manifest
 from sumpool.io.replaceable import other_content, replace_listed_file
 from sumpool.progress import Check, Progress, Report, no_op
-from sumpool.recipe.load import (
-    assign,
-    format_value,
-    list_problems,
-    override_all,
-    read_tree,
-    recipe_schema,
-    validate,
-)
+from sumpool.recipe.load import assign, format_value, list_problems, override_all, read_tree, recipe_schema, validate
 from sumpool.recipe.schema import DEFAULT, Recipe
 from sumpool.recipe.task import find_task
 from sumpool.runs.run_folder import evaluation_folder

@@ -12,14 +12,7 @@ from typer.testing import CliRunner
 from sumpool import __version__
 from sumpool.cli import app as module
 from sumpool.cli.app import ADVICE, COMMANDS, app, explain, load_command, main, require_address_space
-from sumpool.errors import (
-    CheckpointError,
-    DataError,
-    Interrupted,
-    NonFiniteError,
-    RecipeError,
-    ResourceError,
-)
+from sumpool.errors import CheckpointError, DataError, Interrupted, NonFiniteError, RecipeError, ResourceError
 from sumpool.io.manifest import SHIPPED
 
 pytestmark = pytest.mark.slow

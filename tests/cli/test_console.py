@@ -7,16 +7,7 @@ from io import BytesIO, StringIO, TextIOWrapper
 import pytest
 from rich.console import Console
 
-from sumpool.cli.console import (
-    Log,
-    Terminal,
-    format_metric,
-    mark_segments,
-    print_message,
-    shows_colours,
-    table,
-    wrap,
-)
+from sumpool.cli.console import Log, Terminal, format_metric, mark_segments, print_message, shows_colours, table, wrap
 from sumpool.progress import Progress
 from tests.text.test_cleaning import FORGED, HARMLESS, HOSTILE, ONE_LINE
 

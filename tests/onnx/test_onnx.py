@@ -12,15 +12,7 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError
 from sumpool.inference.loading import load_model
 from sumpool.io.manifest import Manifest
-from sumpool.onnx import (
-    EncoderGraph,
-    GrowingCache,
-    OnnxModel,
-    check_graphs,
-    convert,
-    decoder_state,
-    encoded_tensors,
-)
+from sumpool.onnx import EncoderGraph, GrowingCache, OnnxModel, check_graphs, convert, decoder_state, encoded_tensors
 from sumpool.workflows.export_model import export_model
 from tests.conftest import write_run
 
