@@ -5,8 +5,6 @@ of the time of a process is spent on other things: four layers, three of them wi
 """
 
 from collections.abc import Iterator, Mapping
-from copy import deepcopy
-from functools import cache
 from typing import Any, NamedTuple
 
 from sumpool.recipe.load import read_tree
@@ -19,6 +17,9 @@ POOLED = 3
 """Layers with a pooler; one without follows them."""
 MODEL = {"dim": 16, "heads": 4, "feed_forward": 32, "source_length": 512, "target_length": 16}
 """The source is as long as in the recipes of the variants, some of which depend on it."""
+FAMILIES = {name: name for name in ("attention", "boundaries", "cross_attention", "selection", "output")}
+FAMILIES |= {"pool": "pooling", "scorer": "scoring", "encoder": "sentence_encoding"}
+"""Families of variants by the names of their settings."""
 SETTINGS: Tree = {
     "train": {"batch_tokens": 1024, "validate_documents": 1, "rouge_documents": 0},
     "select": {"trees": 2},
@@ -121,28 +122,16 @@ def _pool(depth: int, variant: Variant) -> Tree:
 
 
 def _recipe(variant: Variant) -> Tree:
-    return deepcopy(_read(variant))
-
-
-@cache
-def _read(variant: Variant) -> Tree:
     return read_tree(ROOT / f"recipes/variants/{variant}.yaml")
 
 
-def _variants_in(model: Mapping[str, Any]) -> Iterator[Variant]:
-    """List the variants that a model names, by where it names them."""
-    for layer in model["encoder"]:
-        yield from _kind_at("attention", layer, "attention")
-        yield from _kind_at("pooling", layer, "pool")
-        yield from _kind_at("scoring", layer.get("pool", {}), "scorer")
-        yield from _kind_at("boundaries", layer.get("pool", {}), "boundaries")
-    cross_attention = model["decoder"].get("cross_attention", {})
-    yield from _kind_at("cross_attention", model["decoder"], "cross_attention")
-    yield from _kind_at("selection", cross_attention, "selection")
-    yield from _kind_at("sentence_encoding", cross_attention.get("selection", {}), "encoder")
-    yield from _kind_at("output", model, "output")
-
-
-def _kind_at(family: str, place: Mapping[str, Any], name: str) -> Iterator[Variant]:
-    if name in place:
-        yield Variant(family, place[name]["kind"])
+def _variants_in(part: Any, name: str = "") -> Iterator[Variant]:  # noqa: ANN401 - a tree of lists and mappings
+    """List the variants that a part of a recipe names, by the names of their settings."""
+    if isinstance(part, list):
+        for entry in part:
+            yield from _variants_in(entry)
+    elif isinstance(part, Mapping):
+        if "kind" in part and name in FAMILIES:
+            yield Variant(FAMILIES[name], part["kind"])
+        for key, inner in part.items():
+            yield from _variants_in(inner, key)
