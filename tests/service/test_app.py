@@ -4,13 +4,15 @@ import socket
 import threading
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import quote, urlencode
 
 import pytest
 import uvicorn
+from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from sumpool.errors import ResourceError
@@ -86,17 +88,35 @@ def test_byte_order_mark_before_json_is_passed_over(client: TestClient) -> None:
 
 
 @contextmanager
-def listening(app: Any) -> Iterator[str]:  # noqa: ANN401 - an ASGI application
-    """Address of an application behind a socket, as the client of the tests waits for whole answers."""
+def listening(app: FastAPI, **options: Any) -> Iterator[int]:  # noqa: ANN401 - those of uvicorn
+    """Port of an application behind a socket, as the client of the tests waits for whole answers."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, log_level="critical"))
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", **options))
         thread = threading.Thread(target=server.run, args=([listener],))
         thread.start()
         try:
-            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+            yield listener.getsockname()[1]
         finally:
             server.should_exit = True
             thread.join()
+
+
+class Slow:
+    """A model that gives some summaries, waits for `leave` before the next one, and fails."""
+
+    def __init__(self, error: Exception, *summaries: Summary) -> None:
+        self.error, self.summaries = error, iter(summaries)
+        self.entered, self.leave = threading.Event(), threading.Event()
+
+    def summarize(self, *_: object, **__: object) -> list[Summary]:
+        for summary in self.summaries:
+            return [summary]
+        self.entered.set()
+        self.leave.wait(20)
+        raise self.error
+
+    def app(self, **limits: Any) -> FastAPI:  # noqa: ANN401 - fields of the limits
+        return build_app(cast(Summarizer, self), "slow", 0, limits=ServiceLimits(**limits))
 
 
 def events(stream: str) -> list[tuple[str, Any]]:
@@ -117,25 +137,14 @@ def test_a_stream_has_an_event_for_each_document(client: TestClient) -> None:
 
 
 def test_events_come_one_by_one() -> None:
-    leave = threading.Event()
-
-    class Slow:
-        def __init__(self) -> None:
-            self.calls = 0
-
-        def summarize(self, *_: object, **__: object) -> list[Summary]:
-            self.calls += 1
-            if self.calls == 2:
-                leave.wait(20)
-                raise ResourceError("memory must suffice")
-            return [Summary("1", "a.", None, 1, 1, mode="extractive")]
-
+    slow = Slow(ResourceError("memory must suffice"), Summary("1", "a.", None, 1, 1, mode="extractive"))
     content = json.dumps({"texts": ["a b.", "c d.", "e f."]}).encode()
-    with listening(build_app(Slow(), "slow", 0)) as address:  # type: ignore[arg-type]
-        request = urllib.request.Request(f"{address}{STREAM}", content, {"Content-Type": "application/json"})
+    with listening(slow.app()) as port:
+        address = f"http://127.0.0.1:{port}{STREAM}"
+        request = urllib.request.Request(address, content, {"Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=20) as answer:
             assert answer.readline() == b"event: summary\n"
-            leave.set()  # the second summary ends only now
+            slow.leave.set()  # the second summary ends only now
             rest = "event: summary\n" + answer.read().decode()
     names, contents = zip(*events(rest), strict=True)
     assert names == ("summary", "error")
@@ -293,11 +302,9 @@ def test_the_suffix_of_a_file_decides_where_its_content_does_not(client: TestCli
     ],
 )
 def test_errors_of_the_model(error: Exception, status: int, reason: str) -> None:
-    class Broken:
-        def summarize(self, *_: object, **__: object) -> object:
-            raise error
-
-    with TestClient(build_app(Broken(), "broken", 0), raise_server_exceptions=False) as broken:  # type: ignore[arg-type]
+    slow = Slow(error)
+    slow.leave.set()
+    with TestClient(slow.app(), raise_server_exceptions=False) as broken:
         answer = broken.post(ROUTE, json={"text": "a b c."})
         assert (answer.status_code, answer.json()) == (status, {"error": reason})
         assert events(broken.post(STREAM, json={"text": "a b c."}).text) == [("error", {"error": reason})]
@@ -305,48 +312,26 @@ def test_errors_of_the_model(error: Exception, status: int, reason: str) -> None
 
 
 def test_a_full_queue_refuses() -> None:
-    entered, leave = threading.Event(), threading.Event()
+    slow = Slow(ResourceError("ended"))
+    with TestClient(slow.app(waiting=2)) as client, ThreadPoolExecutor(3) as threads:
 
-    class Slow:
-        def summarize(self, *_: object, **__: object) -> list[object]:
-            entered.set()
-            leave.wait(20)
-            raise ResourceError("ended")
+        def ask() -> int:
+            return client.post(ROUTE, json={"text": "a b."}).status_code
 
-    limits = ServiceLimits(waiting=2)
-    with TestClient(build_app(Slow(), "slow", 0, limits=limits)) as slow:  # type: ignore[arg-type]
-        codes: list[int] = []
-        answered = threading.Event()
-
-        def ask() -> None:
-            codes.append(slow.post(ROUTE, json={"text": "a b."}).status_code)
-            answered.set()
-
-        threads = [threading.Thread(target=ask) for _ in range(3)]
-        threads[0].start()
-        assert entered.wait(20)
-        for thread in threads[1:]:
-            thread.start()
-        assert answered.wait(60)  # one of the two waits, the other one is refused
-        assert codes == [429]
-        leave.set()
-        for thread in threads:
-            thread.join()
-        assert sorted(codes) == [429, 503, 503]
+        asked = [threads.submit(ask)]
+        assert slow.entered.wait(20)
+        asked += [threads.submit(ask), threads.submit(ask)]
+        refused, waiting = wait(asked, 60, FIRST_COMPLETED)  # one of the two waits, the other one is refused
+        slow.leave.set()
+        assert [future.result() for future in refused] == [429]
+        assert [future.result() for future in waiting] == [503, 503]
 
 
 def test_late_summaries_are_given_up() -> None:
-    leave = threading.Event()
-
-    class Slow:
-        def summarize(self, *_: object, **__: object) -> list[object]:
-            leave.wait(20)
-            return []
-
-    limits = ServiceLimits(seconds=0.1)
-    with TestClient(build_app(Slow(), "slow", 0, limits=limits)) as slow:  # type: ignore[arg-type]
-        answer = slow.post(ROUTE, json={"text": "a b."})
-        leave.set()
+    slow = Slow(ResourceError("ended"))
+    with TestClient(slow.app(seconds=0.1)) as client:
+        answer = client.post(ROUTE, json={"text": "a b."})
+        slow.leave.set()
     assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
     assert answer.json() == {"error": "the summaries must be there within 0.1 s; try again later"}
 

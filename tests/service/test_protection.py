@@ -4,17 +4,16 @@ import ctypes
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
-import uvicorn
 from fastapi import FastAPI
 
 from sumpool.service import protection
 from sumpool.service.protection import Connection
+from tests.service.test_app import listening
 
 SLOW = b"GET /health HTTP/1.1\r\nHost: a\r\nX: "
 WHOLE = b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -27,13 +26,8 @@ def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     monkeypatch.setattr(protection, "_LEAST_SECONDS", 0.5)
     app = FastAPI()
     app.add_api_route("/health", lambda: "up")
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        server = uvicorn.Server(uvicorn.Config(app, http=Connection, log_level="critical"))
-        thread = threading.Thread(target=server.run, args=([listener],))
-        thread.start()
-        yield listener.getsockname()[1]
-        server.should_exit = True
-        thread.join()
+    with listening(app, http=Connection) as port:
+        yield port
 
 
 def connect(port: int, content: bytes) -> socket.socket:
