@@ -41,9 +41,6 @@ class Extraction:
     cause: str = ""
 
 
-NO_EXTRACTION = Extraction()
-
-
 @dataclass(frozen=True)
 class Reading:
     """A document as it has been read so far.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal, final
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget, parse_length
 from sumpool.documents.document import Document
 from sumpool.errors import RecipeError
-from sumpool.inference.extraction import NO_EXTRACTION, Reading, extract, read_document, whole_text, with_cause
+from sumpool.inference.extraction import Extraction, Reading, extract, read_document, whole_text, with_cause
 from sumpool.inference.run_files import RunFiles
 from sumpool.inference.summary import Summary, SummarySentence
 from sumpool.progress import Check, Progress, Report, no_op
@@ -174,7 +174,7 @@ class Pipeline:
     def _summary(self, reading: Reading, generated: "Generated | None", seconds: float) -> Summary:
         """Select the sentences of a summary, or take the generated text."""
         start = time.perf_counter()
-        text, score, extraction, reason = "", None, NO_EXTRACTION, reading.reason
+        text, score, extraction, reason = "", None, Extraction(), reading.reason
         if generated:
             text, score, extraction = self._model.choose(reading, generated)
             score = score if text else None

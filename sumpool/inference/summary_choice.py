@@ -16,7 +16,7 @@ import numpy as np
 
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget
 from sumpool.evaluation.rouge import Agreement, RougeTokenizer
-from sumpool.inference.extraction import NO_EXTRACTION, Extraction, Reading
+from sumpool.inference.extraction import Extraction, Reading
 from sumpool.inference.fact_check import FactCheck, FactChecker
 from sumpool.inference.generation import Generated
 from sumpool.text.language import UNSPACED, word_count
@@ -55,7 +55,7 @@ class SummaryChooser:
             The text, repaired as `summarize.repair` says; the sentences of the document that it consists of, if a text
             was chosen; why sentences must replace it, or nothing.
         """
-        text, extraction, reading = generated.text, NO_EXTRACTION, self.reading
+        text, extraction, reading = generated.text, Extraction(), self.reading
         if text and reading.language not in UNSPACED:
             if self.config.repair:
                 source = " ".join(reading.document.text.split())
