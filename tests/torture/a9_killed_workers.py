@@ -19,7 +19,6 @@ from sumpool.workflows.summarize import summarize
 from sumpool.workflows.summarize_corpus import JOURNAL
 from tests.conftest import story, write_run
 from tests.torture.figures import Measured, wait_for_lines
-from tests.workflows.worker_processes import worker_processes
 
 ID: Final = "A9"
 FIGURE: Final = "kill -9 of workers, and of the command, in a corpus on Ray: every row once, as in one process"
@@ -87,3 +86,26 @@ def _kill_worker(command: int, draw: random.Random) -> bool:
                 return True
         time.sleep(0.05)
     return False
+
+
+def worker_processes(command: int) -> list[int]:
+    """Return the workers of a local cluster that a process has started."""
+    return [pid for pid in _descendants(command) if b"Summarizer" in _read(Path(f"/proc/{pid}/cmdline"))]
+
+
+def _descendants(process: int) -> list[int]:
+    parents = {
+        int(path.name): int(status.rpartition(b")")[2].split()[1])
+        for path in Path("/proc").glob("[0-9]*")
+        if (status := _read(path / "stat"))
+    }
+    family = {process}
+    while more := {pid for pid, parent in parents.items() if parent in family and pid not in family}:
+        family |= more
+    return sorted(family - {process})
+
+
+def _read(path: Path) -> bytes:
+    with suppress(OSError):
+        return path.read_bytes()
+    return b""
