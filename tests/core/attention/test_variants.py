@@ -13,6 +13,7 @@ from sumpool.core.attention.convolutional import ConvolutionalAttention, Convolu
 from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.kernelized import KernelizedAttentionConfig
 from sumpool.core.attention.linformer import LinformerAttentionConfig, LinformerSharing
+from sumpool.core.attention.lsh import LshAttention, LshAttentionConfig
 from sumpool.core.attention.nystrom import NystromAttentionConfig
 from sumpool.core.attention.performer import orthogonal_directions
 from sumpool.core.attention.skeinformer import SkeinformerAttention, SkeinformerAttentionConfig
@@ -167,6 +168,13 @@ def test_a_higher_rank_approximates_full_attention_if_unreduced() -> None:
     errors = [error(rank) for rank in (64, 1024, 16384)]
     assert errors[1] < errors[0] / 2
     assert errors[2] < errors[1] / 2
+
+
+def test_long_documents_share_directions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.core.attention.lsh._MAX_DIRECTIONS", 3)
+    attention = LshAttention(LshAttentionConfig(bucket=4), 16, 4)
+    assert attention(make_tokens(100, 9, dtype=torch.float32)).isfinite().all()
+    assert attention.rotations.shape == (4, 4, 3)
 
 
 def test_padding_gaps_do_not_move_segments() -> None:

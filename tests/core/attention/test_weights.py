@@ -18,6 +18,7 @@ from sumpool.core.attention.informer import InformerAttention, InformerAttention
 from sumpool.core.attention.kernelized import KernelizedAttention, KernelizedAttentionConfig
 from sumpool.core.attention.linear import LinearAttention, LinearAttentionConfig
 from sumpool.core.attention.linformer import LinformerAttention, LinformerAttentionConfig, LinformerSharing
+from sumpool.core.attention.lsh import LshAttention, LshAttentionConfig
 from sumpool.core.attention.nystrom import NystromAttention, NystromAttentionConfig
 from sumpool.core.attention.performer import PerformerAttention, PerformerAttentionConfig
 from sumpool.core.attention.skeinformer import SkeinformerAttention, SkeinformerAttentionConfig
@@ -42,6 +43,10 @@ CONFIGS: list[AttentionConfig] = [
     *(
         LinformerAttentionConfig(rank=7, length=70, sharing=sharing, unreduced=unreduced)
         for sharing, unreduced in product(get_args(LinformerSharing), (False, True))
+    ),
+    *(
+        LshAttentionConfig(bucket=bucket, hashes=hashes, local_heads=1)
+        for bucket, hashes in ((8, 1), (8, 4), (3, 2), (1, 3), (100, 2))
     ),
     *(NystromAttentionConfig(landmarks=landmarks, kernel=kernel) for landmarks, kernel in product((1, 7), (0, 5))),
     PerformerAttentionConfig(features=10),
@@ -135,6 +140,23 @@ def _(attention: LinformerAttention, states: Tensor) -> Tensor:
     if attention.unreduced:
         return (query @ key.mT / 2).softmax(2) @ keys.mT @ keys
     return (query @ (keys @ key).mT / 2).softmax(2) @ values
+
+
+@weights_of.register
+def _(attention: LshAttention, states: Tensor) -> Tensor:
+    count, size = len(states), attention.bucket
+    query = attention.project(states)[:, :16].view(-1, 4, 4).transpose(0, 1)
+    near = torch.arange(count) // size
+    chunks = [(near - near[:, None]).abs()] * 4  # chunks between keys and queries, in each round of a head
+    for head in range(attention.hash_heads):
+        projected = query[head] @ attention.rotations[..., : -(-count // (2 * size))]  # (rounds, length, directions)
+        order = torch.cat([projected, -projected], dim=2).argmax(2).argsort(dim=1, stable=True)
+        chunk = order.argsort(1) // size
+        chunks[head] = chunk[:, :, None] - chunk[:, None]
+    visible = torch.stack([((part == 0) | (part == 1)).view(-1, count, count).any(0) for part in chunks])
+    others = visible & ~torch.eye(count, dtype=torch.bool)
+    visible = torch.where(others.any(2, keepdim=True), others, visible)
+    return (query @ F.normalize(query, dim=2).mT / 2).masked_fill(~visible, -math.inf).softmax(2)
 
 
 @weights_of.register
