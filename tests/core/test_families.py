@@ -114,9 +114,9 @@ class Variant(nn.Module):
             case "scoring":
                 states = zero_padding(tokens.states, tokens.mask)
                 received = partial(self.attention.attention_received, tokens.with_states(states))
-                return self._rows(
-                    self.variant(replace(tokens, states=states, attention_received=received)), tokens.mask
-                )
+                scores = self.variant(replace(tokens, states=states, attention_received=received))
+                assert ((scores >= 0) & (scores <= 1))[tokens.mask].all()
+                return self._rows(scores, tokens.mask)
             case "pooling":
                 pooled = self.variant(replace(tokens, phrases=tokens.positions // 3)).tokens
                 self.losses = list(pooled.losses.values())
@@ -124,12 +124,9 @@ class Variant(nn.Module):
                 assert all(torch.equal(part, part.sort().values) for part in origins)
                 return self._rows(pooled.states, pooled.mask)
             case "selection":
-                sentences = Sentences.find(tokens)
-                vectors = self.encoder(tokens, sentences) if self.encoder else None
-                key = split_heads(self.around[0](zero_padding(tokens.states, tokens.mask)), HEADS)
-                precomputed = self.variant.precompute(key, tokens.mask, sentences, vectors)
-                log_weights = self.variant(queries, split_heads(self.around[1](queries), HEADS), precomputed)
-                return [part[..., exists] for part, exists in zip(log_weights, sentences.mask, strict=True)]
+                exists = Sentences.find(tokens).mask
+                log_weights = self.log_weights(queries, tokens)
+                return [part[..., real] for part, real in zip(log_weights, exists, strict=True)]
             case "sentence_encoding":
                 sentences = Sentences.find(tokens)
                 return self._rows(self.variant(tokens, sentences), sentences.mask)
@@ -145,6 +142,15 @@ class Variant(nn.Module):
                 scores = self.variant.score(queries, history, precomputed, history[..., 1])
                 self.losses = [scores.nll]
                 return list(scores.log_prob)
+
+    def log_weights(self, queries: Tensor, memory: Tokens) -> Tensor:
+        """Log-weights of a selection, (batch, heads, target, sentences), as a cross-attention computes them."""
+        sentences = Sentences.find(memory)
+        vectors = self.encoder(memory, sentences) if self.encoder else None
+        key = split_heads(self.around[0](zero_padding(memory.states, memory.mask)), HEADS)
+        precomputed = self.variant.precompute(key, memory.mask, sentences, vectors)
+        log_weights: Tensor = self.variant(queries, split_heads(self.around[1](queries), HEADS), precomputed)
+        return log_weights
 
     def _rows(self, values: Tensor, mask: Tensor) -> list[Tensor]:
         return [part[real] for part, real in zip(values, mask, strict=True)]

@@ -51,20 +51,14 @@ def make_input(tokens: Tokens, target: int = 9) -> tuple[Tensor, Tensor, Tensor,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_probabilities_sum_to_one(kind: str) -> None:
-    head, tokens = build(kind), make_tokens(37, 5, 0)
-    ids, states, history, _ = make_input(tokens)
-    log_probs = head(states, history, head.precompute(ids, project(head, tokens), tokens, ()))
-    assert log_probs.shape == (3, 9, VOCAB)
-    torch.testing.assert_close(log_probs.logsumexp(-1), torch.zeros(3, 9, dtype=torch.float64), atol=1e-12, rtol=0)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_score_agrees_with_the_whole_distribution(kind: str) -> None:
+def test_probabilities_sum_to_one_and_agree_with_scores(kind: str) -> None:
     head, tokens = build(kind), make_tokens(37, 5, 0)
     ids, states, history, target = make_input(tokens)
     precomputed = head.precompute(ids, project(head, tokens), tokens, ())
-    expected = head(states, history, precomputed).gather(-1, target[..., None]).squeeze(-1)
+    log_probs = head(states, history, precomputed)
+    assert log_probs.shape == (3, 9, VOCAB)
+    torch.testing.assert_close(log_probs.logsumexp(-1), torch.zeros(3, 9, dtype=torch.float64), atol=1e-12, rtol=0)
+    expected = log_probs.gather(-1, target[..., None]).squeeze(-1)
     scores = head.score(states, history, precomputed, target)
     torch.testing.assert_close(scores.log_prob, expected, atol=1e-12, rtol=0)
     torch.testing.assert_close(scores.nll, -expected.sum(), atol=0, rtol=1e-12)

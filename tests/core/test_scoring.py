@@ -1,59 +1,20 @@
-"""Contract of scorers, tested on every variant in the package."""
+"""Scorers, each against a naive version."""
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from itertools import product
 
 import pytest
 import torch
 from torch import Tensor
 
-from sumpool.core.attention.vanilla import VanillaAttention, VanillaAttentionConfig
-from sumpool.core.nn.masking import zero_padding
 from sumpool.core.scoring import (
     AttentionMassScorerConfig,
     CoordinateScorerConfig,
     NonlinearScorer,
     NonlinearScorerConfig,
     RandomScorerConfig,
-    Scorer,
-    ScorerConfig,
     StridedScorerConfig,
 )
-from sumpool.core.tokens import Tokens
-from sumpool.settings import config_class, kinds
 from tests.core.batches import make_tokens
-
-KINDS = kinds("sumpool.core.scoring")
-
-
-def build(kind: str) -> Scorer:
-    config = config_class("sumpool.core.scoring", kind)()
-    assert isinstance(config, ScorerConfig)
-    return config.build(16).double().eval()
-
-
-@pytest.fixture
-def attended() -> Callable[[Tokens], Tokens]:
-    """Tokens as an encoder layer returns them: zero padding, attention received."""
-    attention = VanillaAttention(VanillaAttentionConfig(), 16, 4).double()
-
-    def attend(tokens: Tokens) -> Tokens:
-        states = zero_padding(tokens.states, tokens.mask)
-        received = partial(attention.attention_received, tokens.with_states(states))
-        return replace(tokens, states=states, attention_received=received)
-
-    return attend
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_scores_are_in_the_unit_interval(kind: str, attended: Callable[[Tokens], Tokens]) -> None:
-    for length, training in product((1, 37, 64, 1000), (True, False)):
-        tokens = attended(make_tokens(length, 1 + length // 2, length=length + 9))
-        scores = build(kind).train(training)(tokens)
-        assert scores.shape == tokens.mask.shape
-        assert ((scores >= 0) & (scores <= 1))[tokens.mask].all()
 
 
 def test_nonlinear_is_a_hidden_layer_of_tanh() -> None:

@@ -1,48 +1,23 @@
 """Contract of selections, tested on every variant as a cross-attention calls it."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from itertools import product
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.nn.layers import split_heads
-from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.sentences import Sentences
-from sumpool.core.selection import ApproximateSelection, ApproximateSelectionConfig, Selection, SelectionConfig
-from sumpool.core.sentence_encoding import SentenceEncoder
-from sumpool.core.tokens import Tokens
-from sumpool.settings import config_class, kinds
+from sumpool.core.selection import ApproximateSelection, ApproximateSelectionConfig
+from sumpool.settings import kinds
 from tests.core.batches import in_sentences, make_tokens
+from tests.core.test_families import DIM, HEADS, Variant
 
-DIM, HEADS = 16, 4
-
-
-class SelectionWithEncoder(nn.Module):
-    """A selection with its sentence encoder and the projections of the word attention."""
-
-    def __init__(self, kind: str) -> None:
-        super().__init__()
-        config = config_class("sumpool.core.selection", kind)()
-        assert isinstance(config, SelectionConfig)
-        self.selection: Selection = config.build(DIM, HEADS)
-        self.encoder: SentenceEncoder | None = None
-        if isinstance(config, ApproximateSelectionConfig):
-            self.encoder = config.encoder.build(DIM)
-        self.query, self.key = nn.Linear(DIM, DIM), nn.Linear(DIM, DIM)
-
-    def forward(self, states: Tensor, memory: Tokens) -> Tensor:
-        """Compute log-weights: (batch, target, dim) -> (batch, heads, target, sentences)."""
-        sentences = Sentences.find(memory)
-        vectors = self.encoder(memory, sentences) if self.encoder else None
-        key = split_heads(self.key(zero_padding(memory.states, memory.mask)), HEADS)
-        precomputed = self.selection.precompute(key, memory.mask, sentences, vectors)
-        log_weights: Tensor = self.selection(states, split_heads(self.query(states), HEADS), precomputed)
-        return log_weights
-
-
+select = partial(Variant, "selection", settings={})
+"""A selection with its sentence encoder and the projections of the word attention."""
 KINDS = kinds("sumpool.core.selection")
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_content_kind = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "random"])
@@ -54,7 +29,7 @@ def test_weights_sum_to_one_over_existing_sentences(kind: str) -> None:
     exists = Sentences.find(tokens).mask
     for training, scale in product((True, False), (1.0, 1e4)):
         states = scale * torch.randn(4, 6, DIM, dtype=torch.float64)
-        log_weights = SelectionWithEncoder(kind).double().train(training)(states, tokens)
+        log_weights = select(kind).double().train(training).log_weights(states, tokens)
         assert log_weights.shape == (4, HEADS, 6, exists.size(1))
         assert not log_weights.isnan().any()
         assert torch.equal(log_weights > -torch.inf, exists[:, None, None].expand_as(log_weights))
@@ -64,7 +39,7 @@ def test_weights_sum_to_one_over_existing_sentences(kind: str) -> None:
 
 @every_content_kind
 def test_permuted_sentences_have_permuted_weights(kind: str) -> None:
-    selection = SelectionWithEncoder(kind).double().eval()
+    selection = select(kind).double().eval()
     tokens = in_sentences(make_tokens(66))
     sentences = Sentences.find(tokens)
     order = torch.randperm(sentences.count.size(1))
@@ -72,7 +47,7 @@ def test_permuted_sentences_have_permuted_weights(kind: str) -> None:
     renumbered = torch.cat([torch.full((len(run),), index) for index, run in enumerate(runs)])
     permuted = replace(tokens, states=tokens.states[:, torch.cat(runs)], sentences=renumbered[None])
     states = torch.randn(1, 6, DIM, dtype=torch.float64)
-    log_weights, expected = selection(states, permuted), selection(states, tokens)[..., order]
+    log_weights, expected = selection.log_weights(states, permuted), selection.log_weights(states, tokens)[..., order]
     torch.testing.assert_close(log_weights, expected, atol=1e-12, rtol=0)
     assert expected[0].std(-1).min() > 1e-4  # sentences are told apart, by every head
 
@@ -81,7 +56,7 @@ def test_permuted_sentences_have_permuted_weights(kind: str) -> None:
 def test_half_precision_gives_weights_in_single_precision(kind: str) -> None:
     tokens = in_sentences(make_tokens(40, 13, dtype=torch.float32))
     with torch.autocast("cpu", torch.bfloat16):
-        log_weights = SelectionWithEncoder(kind).eval()(torch.randn(2, 6, DIM), tokens)
+        log_weights = select(kind).eval().log_weights(torch.randn(2, 6, DIM), tokens)
     assert log_weights.dtype is torch.float32
     torch.testing.assert_close(log_weights.exp().sum(-1), torch.ones(2, HEADS, 6), atol=1e-6, rtol=0)
 
@@ -89,37 +64,31 @@ def test_half_precision_gives_weights_in_single_precision(kind: str) -> None:
 SIZE = DIM // HEADS
 
 
-def test_ideal_sums_the_attention_to_the_words_of_a_sentence() -> None:
-    selection, tokens = SelectionWithEncoder("ideal").double(), in_sentences(make_tokens(36))
+@pytest.mark.parametrize(
+    ("kind", "weigh"),
+    [
+        ("ideal", lambda query, key: (query @ key.T / SIZE**0.5).exp()),
+        ("model_free", lambda query, key: (F.elu(query / SIZE**0.5) + 1) @ (F.elu(key) + 1).T),
+    ],
+)
+def test_weights_of_the_words_of_a_sentence_are_summed(kind: str, weigh: Callable[[Tensor, Tensor], Tensor]) -> None:
+    selection, tokens = select(kind).double(), in_sentences(make_tokens(36))
     states = torch.randn(1, 5, DIM, dtype=torch.float64)
-    log_weights = selection(states, tokens)
+    log_weights = selection.log_weights(states, tokens)
+    of_key, of_query = selection.around
     for head in range(HEADS):
         part = slice(head * SIZE, (head + 1) * SIZE)
-        products = selection.query(states[0])[:, part] @ selection.key(tokens.states[0])[:, part].T
-        weights = (products / SIZE**0.5).softmax(-1)
+        weights = weigh(of_query(states[0])[:, part], of_key(tokens.states[0])[:, part])
         for index, words in enumerate(tokens.sentences[0].unique()):
-            expected = weights[:, tokens.sentences[0] == words].sum(-1).log()
+            expected = (weights[:, tokens.sentences[0] == words].sum(-1) / weights.sum(-1)).log()
             torch.testing.assert_close(log_weights[0, head, :, index], expected, atol=1e-12, rtol=0)
 
 
 def test_weights_that_underflow_have_finite_logarithms() -> None:
-    selection, tokens = SelectionWithEncoder("ideal"), in_sentences(make_tokens(36, 4, dtype=torch.float32))
-    log_weights = selection(1e4 * torch.randn(2, 5, DIM), tokens)
+    selection, tokens = select("ideal"), in_sentences(make_tokens(36, 4, dtype=torch.float32))
+    log_weights = selection.log_weights(1e4 * torch.randn(2, 5, DIM), tokens)
     assert (log_weights[0] < -80).any()
     assert log_weights[0].isfinite().all()
-
-
-def test_model_free_uses_features_instead_of_the_exponential() -> None:
-    selection, tokens = SelectionWithEncoder("model_free").double(), in_sentences(make_tokens(36))
-    states = torch.randn(1, 5, DIM, dtype=torch.float64)
-    log_weights = selection(states, tokens)
-    for head in range(HEADS):
-        part = slice(head * SIZE, (head + 1) * SIZE)
-        query = F.elu(selection.query(states[0])[:, part] / SIZE**0.5) + 1
-        products = query @ (F.elu(selection.key(tokens.states[0])[:, part]) + 1).T
-        for index, words in enumerate(tokens.sentences[0].unique()):
-            expected = (products[:, tokens.sentences[0] == words].sum(-1) / products.sum(-1)).log()
-            torch.testing.assert_close(log_weights[0, head, :, index], expected, atol=1e-12, rtol=0)
 
 
 def test_approximate_splits_heads_before_sentences() -> None:
@@ -137,29 +106,29 @@ def test_approximate_splits_heads_before_sentences() -> None:
 
 def test_random_selects_every_sentence_equally_often() -> None:
     """Similar states select independently: 5 of 20 have 1.25 in common on average."""
-    selection, tokens = SelectionWithEncoder("random").eval(), make_tokens(100, dtype=torch.float32)
+    selection, tokens = select("random").eval(), make_tokens(100, dtype=torch.float32)
     common = torch.randn(DIM)
     states = common + 0.7 * torch.randn(1, 4000, DIM)
     assert F.cosine_similarity(states[0, 1:], states[0, :-1]).mean() > 0.5
-    best = selection(states, tokens)[0, 0].topk(5).indices
+    best = selection.log_weights(states, tokens)[0, 0].topk(5).indices
     selected = torch.zeros(4000, 20).scatter(1, best, 1.0)
     torch.testing.assert_close(selected.mean(0), torch.full((20,), 0.25), atol=0.05, rtol=0)
     assert abs(float((selected[1:] * selected[:-1]).sum(-1).mean()) - 1.25) < 0.15
 
 
 def test_random_is_robust_to_rounding() -> None:
-    selection, tokens = SelectionWithEncoder("random").eval(), make_tokens(100, dtype=torch.float32)
+    selection, tokens = select("random").eval(), make_tokens(100, dtype=torch.float32)
     states = torch.randn(1, 1000, DIM)
-    noisy = selection(states * (1 + 1e-7 * torch.randn_like(states)), tokens)
-    torch.testing.assert_close(noisy, selection(states, tokens), atol=2e-5, rtol=0)
+    noisy = selection.log_weights(states * (1 + 1e-7 * torch.randn_like(states)), tokens)
+    torch.testing.assert_close(noisy, selection.log_weights(states, tokens), atol=2e-5, rtol=0)
 
 
 def test_random_draws_from_the_generator_in_training() -> None:
-    selection, tokens = SelectionWithEncoder("random").train(), make_tokens(100, dtype=torch.float32)
+    selection, tokens = select("random").train(), make_tokens(100, dtype=torch.float32)
     states = torch.randn(1, 3, DIM)
     draws = []
     for seed in (1, 1, 2):
         torch.manual_seed(seed)
-        draws.append(selection(states, tokens))
+        draws.append(selection.log_weights(states, tokens))
     assert torch.equal(draws[0], draws[1])
     assert not torch.equal(draws[0], draws[2])
