@@ -328,11 +328,6 @@ BEAMS = 5
 LENGTHS = (203, 61, 0, 7)
 
 
-def build_sentence(selection: str, sentences: int = 2) -> SentenceCrossAttention:
-    settings = {"sentences": sentences, "selection": {"kind": selection}}
-    return SentenceCrossAttention(SentenceCrossAttentionConfig.model_validate(settings), DIM, HEADS).double().eval()
-
-
 @pytest.fixture
 def long_memory() -> Tokens:
     """Documents of 20, 11, no and 4 sentences that grow ever longer, nan in their padding."""
@@ -350,14 +345,14 @@ def beam_queries() -> Tensor:
 @pytest.mark.parametrize("selection", SELECTIONS)
 def test_a_step_is_the_same_as_forward(selection: str, long_memory: Tokens, beam_queries: Tensor) -> None:
     for sentences in (1, 2, 8, 50):
-        layer = build_sentence(selection, sentences)
+        layer = AttentionWithEncoder(selection, sentences=sentences).eval().layer
         precomputed = precompute(layer, long_memory)
         stepped = layer.step(beam_queries, precomputed)
         torch.testing.assert_close(stepped, layer(beam_queries, precomputed).states, atol=1e-12, rtol=0)
 
 
 def test_only_selected_sentences_are_read(long_memory: Tokens, beam_queries: Tensor) -> None:
-    layer = build_sentence("approximate")
+    layer = AttentionWithEncoder(sentences=2).eval().layer
     precomputed = precompute(layer, long_memory)
     expected = layer.step(beam_queries[:1], _first(precomputed))
     selected = layer.select_sentences(beam_queries, precomputed).any(1)
