@@ -145,7 +145,7 @@ def _(attention: LinformerAttention, states: Tensor) -> Tensor:
 @weights_of.register
 def _(attention: LshAttention, states: Tensor) -> Tensor:
     count, size = len(states), attention.bucket
-    query = attention.project(states)[:, :16].view(-1, 4, 4).transpose(0, 1)
+    query, _ = attention.project(states).view(-1, 2, 4, 4).permute(1, 2, 0, 3)
     near = torch.arange(count) // size
     chunks = [(near - near[:, None]).abs()] * 4  # chunks between keys and queries, in each round of a head
     for head in range(attention.hash_heads):
@@ -156,7 +156,8 @@ def _(attention: LshAttention, states: Tensor) -> Tensor:
     visible = torch.stack([((part == 0) | (part == 1)).view(-1, count, count).any(0) for part in chunks])
     others = visible & ~torch.eye(count, dtype=torch.bool)
     visible = torch.where(others.any(2, keepdim=True), others, visible)
-    return (query @ F.normalize(query, dim=2).mT / 2).masked_fill(~visible, -math.inf).softmax(2)
+    scores: Tensor = query @ F.normalize(query, dim=2).mT / 2
+    return scores.masked_fill(~visible, -math.inf).softmax(2)
 
 
 @weights_of.register
