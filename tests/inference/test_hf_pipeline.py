@@ -66,6 +66,8 @@ def test_a_text_without_enough_tokens_comes_back_whole(summarize: SummarizationP
         (lambda run: run(APPLE, do_sample=True), "do_sample must be False, got True: sentences are selected"),
         (lambda run: run(APPLE, max_lenght=5), "max_lenght must be an argument of the pipeline or one of batch_size"),
         (lambda run: run(APPLE, min_length=9, max_length=8), "at most max_length, got 9 and 8"),
+        (lambda run: run(APPLE, min_length=-1), "at least 0 and at most max_length, got -1 and None"),
+        (lambda run: run(APPLE, max_length=0), "at most max_length, got 0 and 0"),
         (lambda run: run([APPLE, None]), "documents must be texts, got NoneType"),
     ],
 )

@@ -110,7 +110,9 @@ def test_a_sentence_with_other_facts_is_replaced(
     assert [entry["sentence"] for entry in summary["evidence"]] == expected
     sources = summary["evidence"][number]["sources"]
     assert SENTENCES[number] in [source["text"] for source in sources]
-    assert not any(entry["unsupported"] for entry in summary["evidence"])
+    for entry in summary["evidence"]:
+        assert 0 < sum(source["weight"] for source in entry["sources"]) <= 1.0001
+        assert not entry["unsupported"]
 
 
 def test_sentences_go_with_their_neighbours_to_the_model_that_is_named(

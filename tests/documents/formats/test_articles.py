@@ -66,7 +66,7 @@ def test_only_the_article_is_read(comments: int) -> None:
     [
         (OG_TYPE, True),
         ('<meta property="article:published_time" content="2026-01-01">', True),
-        ('<meta name="generator" content="WordPress 6.4">', True),
+        ('<meta name="Generator" content="WordPress 6.4">', True),
         ('<script type="application/ld+json">{"@type": "NewsArticle"}</script>', True),
         ('<script type="application/ld+json">{"@type": ["BlogPosting"]}</script>', True),
         ('<div itemscope itemtype="https://schema.org/Article"></div>', True),

@@ -111,7 +111,7 @@ BOX = "Never open the lid while the pump is running."
         ("!!! note inline end\n\t{}", ""),
         ('=== "Linux"\n \n    {}', "Linux"),
         (":::warning Attention\n{}\n:::", "Attention"),
-        ("::: tip\n{}\n:::", ""),
+        ("::: tip\n{}\n :::", ""),
         (":::note[Your title]{{.x}}\n\n{}\n\n:::", "Your title"),
         ("::: {{.callout-note}}\n{}\n:::", ""),
         (":::{{admonition}} Of pumps\n:class: tip\n{}\n:::", "Of pumps"),

@@ -292,7 +292,9 @@ def test_line_numbers_are_removed() -> None:
     lines = wrap(f"{FIRST} {SECOND}", 70)
     page = show_lines(lines, 100, 700)
     page += "".join(show(str(number), 80, 712 - 12 * number, 7) for number in range(1, len(lines) + 1))
-    assert texts(pdf([page])) == [f"{FIRST} {SECOND}"]
+    document = read(pdf([page]))
+    assert [block.text for block in document.blocks] == [f"{FIRST} {SECOND}"]
+    assert document.notes == (f"{len(lines)} page headers, footers, page numbers and line numbers removed",)
 
 
 def test_authors_between_title_and_abstract_are_notices() -> None:
