@@ -1,9 +1,11 @@
 """Evaluation of systems on the same documents: models of runs, and summaries from anywhere."""
 
+import ctypes
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 from html import escape
+from io import BytesIO
 from itertools import groupby, tee
 from pathlib import Path
 from typing import Final, Literal
@@ -11,6 +13,7 @@ from typing import Final, Literal
 from sumpool.data.config import Split
 from sumpool.data.shards import Texts
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, TextBlock
+from sumpool.documents.formats import check_libraries
 from sumpool.documents.formats.text import text_spans
 from sumpool.documents.read import parse_documents
 from sumpool.errors import DataError, RecipeError
@@ -253,8 +256,8 @@ _SUFFIX: Final = {"text": ".txt", "html": ".html", "pdf": ".pdf"}
 _TAGS: Final = {"paragraph": "p", "caption": "p", "notice": "p", "list_item": "li", "table_row": "p", "code": "pre"}
 _COLUMNS = 88
 """Characters of a line of a PDF page."""
-_TEXT_HEIGHT = 690
-"""Points of a PDF page that hold lines."""
+_PAGE, _TEXT_HEIGHT = (595, 842), 690
+"""Points of a PDF page, and of its height those that hold lines."""
 
 
 def read_as_file(id: str, text: str, kind: FileFormat) -> Document:
@@ -288,41 +291,28 @@ def _html(text: str) -> bytes:
 
 def _pdf(text: str) -> bytes:
     """Write pages of one column in Helvetica, whose characters are those of Windows-1252; others become "?"."""
-    pages: list[list[str]] = [[]]
-    height = 0
+    check_libraries("pdf")
+    from pypdfium2 import PdfDocument, raw  # here, as few evaluations need it
+
+    file = PdfDocument.new()
+    pages, height = [file.new_page(*_PAGE)], 0
     for block in _parts(text):
-        font, size, leading = ("F2", 14, 22) if block.kind == "heading" else ("F1", 10, 12)
+        font, size, leading = (b"Helvetica-Bold", 14, 22) if block.kind == "heading" else (b"Helvetica", 10, 12)
         part = f"\u2022 {block.text}" if block.kind == "list_item" else block.text
         lines = textwrap.wrap(part, _COLUMNS) if block.kind != "code" else part.splitlines()
         for line in ["", *lines]:
             if height + leading > _TEXT_HEIGHT:
-                pages.append([])
+                pages.append(file.new_page(*_PAGE))
                 height = 0
             height += leading
-            shown = line.encode("cp1252", "replace").decode("latin-1")
-            shown = shown.replace("\\", r"\\").replace("(", r"\(").replace(")", r"\)")
-            pages[-1].append(f"/{font} {size} Tf 1 0 0 1 72 {770 - height} Tm ({shown}) Tj")
-    first = 5  # after catalogue, pages and two fonts
-    kids = " ".join(f"{first + 2 * number} 0 R" for number in range(len(pages)))
-    font = "<< /Type /Font /Subtype /Type1 /BaseFont /{} /Encoding /WinAnsiEncoding >>"
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{kids}] /Count {len(pages)} >>",
-        font.format("Helvetica"),
-        font.format("Helvetica-Bold"),
-    ]
-    for number, page in enumerate(pages):
-        resources = "<< /Font << /F1 3 0 R /F2 4 0 R >> >>"
-        contents = first + 2 * number + 1
-        objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] /Resources {resources} /Contents {contents} 0 R >>"
-        )
-        stream = "BT\n" + "\n".join(page) + "\nET"
-        objects.append(f"<< /Length {len(stream)} >>\nstream\n{stream}\nendstream")
-    file, offsets = "%PDF-1.4\n", []
-    for number, content in enumerate(objects, 1):
-        offsets.append(len(file))
-        file += f"{number} 0 obj\n{content}\nendobj\n"
-    entries = "".join(f"{offset:010d} 00000 n \n" for offset in offsets)
-    trailer = f"trailer\n<< /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(file)}\n%%EOF\n"
-    return f"{file}xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{entries}{trailer}".encode("latin-1")
+            shown = line.encode("cp1252", "replace").decode("cp1252") + "\0"
+            characters = (ctypes.c_ushort * len(shown))(*map(ord, shown))
+            placed = raw.FPDFPageObj_NewTextObj(file, font, size)
+            raw.FPDFText_SetText(placed, characters)
+            raw.FPDFPageObj_Transform(placed, 1, 0, 0, 1, 72, 770 - height)
+            raw.FPDFPage_InsertObject(pages[-1], placed)
+    for page in pages:
+        page.gen_content()
+    content = BytesIO()
+    file.save(content)
+    return content.getvalue()
