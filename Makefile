@@ -91,12 +91,14 @@ clean:
 	@$(PYTHON) -m venv --clear .venv
 	@touch $@
 
-.venv/installed: .venv/python pyproject.toml constraints.txt
+COMPILED := .ci/hatch_build.py sumpool/core/nn/int8_linear.cpp
+
+.venv/installed: .venv/python pyproject.toml constraints.txt $(COMPILED)
 	@echo "installing sumpool into .venv (with PyTorch about a gigabyte: this takes a few minutes)"
 	@$(PIP) '.[torch]'
 	@touch $@
 
-.venv/installed-dev: .venv/python pyproject.toml constraints.txt
+.venv/installed-dev: .venv/python pyproject.toml constraints.txt $(COMPILED)
 	@echo "installing sumpool and its development tools into .venv (with PyTorch about a gigabyte: a few minutes)"
 	@$(PIP) '.[dev]'
 	@touch $@ .venv/installed

@@ -1,4 +1,4 @@
-"""Models, decoding and their building blocks in pure PyTorch: no files, YAML, tokenizer or printing.
+"""Models, decoding and their building blocks in PyTorch: no files, YAML, tokenizer or printing.
 
 Axes in docstrings and trailing comments:
 

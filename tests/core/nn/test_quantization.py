@@ -16,6 +16,7 @@ from sumpool.core.nn.quantization import (
     PackedLinear,
     Precision,
     UnquantizedLinear,
+    compiled_linear,
     has_int8,
     has_packed_bf16,
     quantize,
@@ -28,7 +29,8 @@ FAST = ["attention/blockwise", "cross_attention/sentence", "output/pointer", "po
 OTHERS = sorted({str(path.relative_to(VARIANTS).with_suffix("")) for path in VARIANTS.rglob("*.yaml")} - set(FAST))
 SMALL = ["model.dim=32", "model.heads=4", "model.feed_forward=48", "model.decoder.layers=2"]
 VOCAB = 300
-LAYERS = [PackedLinear, pytest.param(Int8Linear, marks=pytest.mark.skipif(not has_int8(), reason="needs fbgemm"))]
+NEEDS_INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
+LAYERS = [PackedLinear, pytest.param(Int8Linear, marks=NEEDS_INT8)]
 PRECISIONS: list[Precision] = ["fp32", "bf16", *(["int8"] if has_int8() else [])]  # type: ignore[list-item]
 SIZES = [(100, 37), (64, 64), (33, 200)]
 
@@ -48,6 +50,15 @@ def multiply_integers(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return products * scale * largest / 127 + bias
 
 
+@pytest.fixture(params=["compiled", "of torch"])
+def int8_product(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of int8 layers, where there are both."""
+    if request.param == "of torch":
+        monkeypatch.setattr(quantization, "compiled_linear", lambda: None)
+    elif compiled_linear() is None:
+        pytest.skip("needs the compiled layer and AVX512-VNNI")
+
+
 @pytest.mark.parametrize(("inputs", "outputs"), SIZES)
 def test_prepacked_layers_equal_plain_ones(inputs: int, outputs: int) -> None:
     plain, rows = make_linear(inputs, outputs), torch.randn(17, inputs)
@@ -56,7 +67,8 @@ def test_prepacked_layers_equal_plain_ones(inputs: int, outputs: int) -> None:
     torch.testing.assert_close(PackedLinear(plain.weight)(rows), rows @ plain.weight.T, atol=1e-5, rtol=1e-5)
 
 
-@pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
+@NEEDS_INT8
+@pytest.mark.usefixtures("int8_product")
 @pytest.mark.parametrize(("inputs", "outputs"), SIZES)
 def test_int8_multiplies_integers(inputs: int, outputs: int) -> None:
     plain, rows = make_linear(inputs, outputs), torch.randn(17, inputs) * torch.rand(17, 1) * 9
@@ -68,7 +80,8 @@ def test_int8_multiplies_integers(inputs: int, outputs: int) -> None:
         assert (mapped - expected).norm() < 0.02 * expected.norm()
 
 
-@pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
+@NEEDS_INT8
+@pytest.mark.usefixtures("int8_product")
 def test_the_largest_integers_do_not_overflow() -> None:
     weight = torch.randn(300, 999)
     weight[:5] = weight[:5].sign()
@@ -79,7 +92,8 @@ def test_the_largest_integers_do_not_overflow() -> None:
     torch.testing.assert_close(Int8Linear(weight)(rows), exact, atol=1e-3, rtol=1e-5)
 
 
-@pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
+@NEEDS_INT8
+@pytest.mark.usefixtures("int8_product")
 @pytest.mark.parametrize(("inputs", "outputs"), SIZES)
 def test_int8_rows_are_bitwise_independent_of_their_batch(inputs: int, outputs: int) -> None:
     plain = make_linear(inputs, outputs)
@@ -91,6 +105,23 @@ def test_int8_rows_are_bitwise_independent_of_their_batch(inputs: int, outputs: 
     assert torch.equal(small(torch.cat([torch.full((903, inputs), torch.nan), rows * 1e9, rows]))[-71:], alone)
 
 
+@NEEDS_INT8
+@pytest.mark.skipif(compiled_linear() is None, reason="needs the compiled layer and AVX512-VNNI")
+@pytest.mark.parametrize(("inputs", "outputs"), [*SIZES, (512, 3_000), (7, 1)])
+def test_compiled_layers_have_the_bits_of_torch(inputs: int, outputs: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = make_linear(inputs, outputs)
+    rows = torch.randn(700, inputs) * torch.rand(700, 1) * 9
+    rows[5], rows[7, 0], rows[8] = 0, torch.nan, 1e-42
+    compiled = [Int8Linear(plain.weight, bias) for bias in (plain.bias, None)]
+    monkeypatch.setattr(quantization, "compiled_linear", lambda: None)
+    for layer, bias in zip(compiled, (plain.bias, None), strict=True):
+        of_torch = Int8Linear(plain.weight, bias)
+        for count in (*range(8), 193, 700):
+            torch.testing.assert_close(layer(rows[:count]), of_torch(rows[:count]), atol=0, rtol=0, equal_nan=True)
+        assert torch.equal(layer(rows[9:].T.contiguous().T), layer(rows[9:]))
+
+
+@pytest.mark.usefixtures("int8_product")
 @pytest.mark.parametrize("kind", LAYERS)
 def test_rows_of_zeros_give_the_bias(kind: type[PackedLinear | Int8Linear]) -> None:
     plain = make_linear(24, 20)
@@ -98,6 +129,7 @@ def test_rows_of_zeros_give_the_bias(kind: type[PackedLinear | Int8Linear]) -> N
     assert torch.equal(kind(torch.zeros(20, 24))(torch.ones(3, 24)), torch.zeros(3, 20))
 
 
+@pytest.mark.usefixtures("int8_product")
 @pytest.mark.parametrize("kind", LAYERS)
 def test_any_number_of_rows_is_accepted(kind: type[PackedLinear | Int8Linear]) -> None:
     small = kind(torch.randn(20, 24))
