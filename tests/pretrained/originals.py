@@ -60,30 +60,17 @@ _STARTS_WITH_PADDING = {
 
 def random_model(family: str, seed: int, **settings: Any) -> Theirs:  # noqa: ANN401
     """A model in which every weight counts; settings by the names of transformers, `sizes` by ours."""
-    usual = _sizes(**_USUAL[family])
+    sizes = both(attention_heads=2, ffn_dim=24, layers=2)
+    usual = {"vocab_size": VOCABULARY, "d_model": 16, **sizes, **_USUAL[family]}
     if family in ("pegasus", "marian"):
         usual |= _STARTS_WITH_PADDING
     config, model = CLASSES[family]
     return _shake(model(config(**usual | settings)), seed)
 
 
-def random_bart(seed: int, **settings: Any) -> Theirs:  # noqa: ANN401
-    """A BART in which every weight counts."""
-    return random_model("bart", seed, **settings)
-
-
-def random_led(seed: int, **settings: Any) -> Theirs:  # noqa: ANN401
-    """An LED in which every weight counts."""
-    return random_model("led", seed, **settings)
-
-
 def both(**sizes: int) -> dict[str, int]:
     """The sizes of encoder and decoder alike, without the first word of their names."""
     return {f"{half}_{name}": size for half in ("encoder", "decoder") for name, size in sizes.items()}
-
-
-def _sizes(**others: Any) -> dict[str, Any]:  # noqa: ANN401
-    return {"vocab_size": VOCABULARY, "d_model": 16, **both(attention_heads=2, ffn_dim=24, layers=2), **others}
 
 
 def _shake(model: Theirs, seed: int) -> Theirs:

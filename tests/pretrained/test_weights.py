@@ -1,6 +1,5 @@
 """Imported models compute what the originals compute."""
 
-import json
 from pathlib import Path
 from typing import Any, get_args
 
@@ -22,7 +21,6 @@ from tests.pretrained.originals import (
     Theirs,
     both,
     imported,
-    random_bart,
     random_batch,
     random_model,
 )
@@ -67,7 +65,7 @@ def farthest(ours: SummarizationModel, theirs: Theirs, batch: Batch) -> float:
 
 def test_hepos_is_a_mask_of_each_head_of_the_original(tmp_path: Path) -> None:
     """Head h of cross-attention attends to the positions p with p mod 4 = h mod 4."""
-    theirs = random_bart(4, **SHAPES[1])
+    theirs = random_model("bart", 4, **SHAPES[1])
     theirs.save_pretrained(tmp_path)
     batch = random_batch(4, (40, 30, 21))
     offsets = torch.arange(40) % 4 == torch.arange(4)[:, None] % 4  # (heads, length)
@@ -151,13 +149,17 @@ def test_sharded_weights_equal_a_single_file(tmp_path: Path, family: str) -> Non
     theirs = random_model(family, 5)
     theirs.save_pretrained(tmp_path / "whole")
     theirs.save_pretrained(tmp_path / "parts", max_shard_size="8KB")
-    assert len(list((tmp_path / "parts").glob("model-*.safetensors"))) > 2
+    first, *others = (tmp_path / "parts").glob("model-*.safetensors")
+    assert len(others) > 1
     whole, parts = (imported(tmp_path / name).state_dict() for name in ("whole", "parts"))
     assert all(torch.equal(tensor, parts[name]) for name, tensor in whole.items())
+    first.unlink()
+    with pytest.raises(CheckpointError, match=rf"{first.name} must be a safetensors file, got"):
+        imported(tmp_path / "parts")
 
 
 def test_a_model_saved_without_its_head_is_the_same(tmp_path: Path) -> None:
-    theirs = random_bart(6)
+    theirs = random_model("bart", 6)
     theirs.final_logits_bias.zero_()
     theirs.save_pretrained(tmp_path / "whole")
     theirs.model.save_pretrained(tmp_path / "bare")
@@ -167,7 +169,7 @@ def test_a_model_saved_without_its_head_is_the_same(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("extend", ["repeat", "flip"])
 def test_extended_positions_change_nothing_for_short_documents(tmp_path: Path, extend: Any) -> None:  # noqa: ANN401
-    theirs = random_bart(7)
+    theirs = random_model("bart", 7)
     theirs.save_pretrained(tmp_path)
     ours = imported(tmp_path, ImportOptions(positions=150, extend=extend))
     assert farthest(ours, theirs, random_batch(7, (48, 20))) < 1e-4
@@ -183,7 +185,7 @@ def test_extended_positions_change_nothing_for_short_documents(tmp_path: Path, e
 
 def test_lobart_equals_bart_within_half_a_window(tmp_path: Path) -> None:
     """Every vector of a document no longer than half a window and one sees all others."""
-    theirs = random_bart(8)
+    theirs = random_model("bart", 8)
     theirs.save_pretrained(tmp_path)
     ours = imported(tmp_path, ImportOptions("sliding_window", 20, positions=96))
     assert farthest(ours, theirs, random_batch(8, (11, 3, 8))) < 1e-4
@@ -313,36 +315,19 @@ def test_damaged_files_are_refused(tmp_path: Path) -> None:
             Tensors(tmp_path)
 
 
-def test_sharded_files_equal_a_single_file(tmp_path: Path) -> None:
-    save_file({"model.a": torch.ones(1)}, tmp_path / "model-00001-of-00002.safetensors")
-    save_file({"model.b": torch.zeros(1)}, tmp_path / "model-00002-of-00002.safetensors")
-    parts = {f"model.{name}": f"model-0000{number}-of-00002.safetensors" for number, name in ((1, "a"), (2, "b"))}
-    (tmp_path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": parts}))
-    tensors = Tensors(tmp_path)
-    assert (tensors.take("a", (1,)).item(), tensors.take("b", (1,)).item()) == (1, 0)
-    (tmp_path / "model-00002-of-00002.safetensors").unlink()
-    with pytest.raises(CheckpointError, match=r"model-00002-of-00002\.safetensors must be a safetensors file, got"):
-        Tensors(tmp_path)
-
-
-def test_an_index_that_names_no_parts_is_refused(tmp_path: Path) -> None:
-    for index in ("{}", '{"weight_map": {}}', '{"weight_map": {"a": "../x"}}', '{"weight_map": {"a": 3}}'):
-        (tmp_path / "model.safetensors.index.json").write_text(index)
-        with pytest.raises(CheckpointError, match=r"index\.json must map the tensors to files beside it, got"):
-            Tensors(tmp_path)
-
-
-def test_pickles_are_refused_with_advice(tmp_path: Path) -> None:
-    (tmp_path / "pytorch_model.bin").write_bytes(b"anything")
-    with pytest.raises(
-        CheckpointError, match=r"must hold model\.safetensors, got pytorch_model\.bin, a pickle, .*convert"
+def test_folders_without_weights_that_can_be_read_are_refused(tmp_path: Path) -> None:
+    index, beside = "model.safetensors.index.json", r"index\.json must map the tensors to files beside it, got"
+    for name, content, sentence in (
+        ("empty", "", r"must hold model\.safetensors, or model\.safetensors\.index\.json and"),
+        ("pytorch_model.bin", "x", r"must hold model\.safetensors, got pytorch_model\.bin, a pickle, .*convert"),
+        (index, "{}", beside),
+        (index, '{"weight_map": {}}', beside),
+        (index, '{"weight_map": {"a": "../x"}}', beside),
+        (index, '{"weight_map": {"a": 3}}', beside),
     ):
-        Tensors(tmp_path)
-
-
-def test_a_folder_without_weights_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(CheckpointError, match=r"must hold model\.safetensors, or model\.safetensors\.index\.json and"):
-        Tensors(tmp_path)
+        (tmp_path / name).write_text(content)
+        with pytest.raises(CheckpointError, match=sentence):
+            Tensors(tmp_path)
 
 
 def test_a_tensor_that_can_no_longer_be_read_is_refused(tmp_path: Path) -> None:

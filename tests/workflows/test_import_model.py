@@ -33,7 +33,7 @@ from sumpool.workflows import import_model as workflow
 from sumpool.workflows.import_model import import_model
 from sumpool.workflows.train import train
 from tests.conftest import BARE, story
-from tests.pretrained.originals import Theirs, both, random_bart, random_led, random_model
+from tests.pretrained.originals import Theirs, both, random_model
 from tests.text.bart import BOS, EOS, PAD, UNK, learn
 from tests.text.unigram import CLASSES, TARGET_LANGUAGE, learn_unigram, train_pieces
 
@@ -74,7 +74,7 @@ def size(vocabulary: Path) -> int:
 def flat_bart(seed: int, vocabulary: Path, **generation: object) -> Theirs:
     """A BART with flat distributions and generation settings."""
     sizes = {"vocab_size": size(vocabulary), "max_position_embeddings": 128, **both(layers=1)}
-    model = flatten(random_bart(seed, **sizes))
+    model = flatten(random_model("bart", seed, **sizes))
     model.generation_config = GenerationConfig(**{**GENERATION, **generation})
     return model
 
@@ -82,7 +82,7 @@ def flat_bart(seed: int, vocabulary: Path, **generation: object) -> Theirs:
 def flat_led(seed: int, vocabulary: Path, **generation: object) -> Theirs:
     """An LED with flat distributions and generation settings."""
     sizes = {"vocab_size": size(vocabulary), "max_encoder_position_embeddings": 256, "attention_window": 8}
-    model = flatten(random_led(seed, **sizes, **both(layers=1)))
+    model = flatten(random_model("led", seed, **sizes, **both(layers=1)))
     model.generation_config = GenerationConfig(**{**GENERATION, **generation})
     return model
 
@@ -257,7 +257,7 @@ def test_led_with_fewer_positions_and_other_windows(vocabulary: Path, tmp_path: 
 def test_a_tokenizer_may_have_a_mask_token_without_a_row(vocabulary: Path, tmp_path: Path) -> None:
     """As with bart-large-cnn, whose rows end before <mask>."""
     rows = size(vocabulary) - 1
-    folder = save(random_bart(4, vocab_size=rows), vocabulary, tmp_path / "bart")
+    folder = save(random_model("bart", 4, vocab_size=rows), vocabulary, tmp_path / "bart")
     numbers = json.loads((vocabulary / "vocab.json").read_text())
     last = {
         name: rows if name == "<mask>" else number - (number > numbers["<mask>"]) for name, number in numbers.items()
