@@ -318,7 +318,7 @@ def _run(name: str, content: bytes) -> str:
     if not program.is_file():  # as in pypandoc without -binary
         raise DataError(f"{PANDOC[name]} files need pandoc, which is not installed: pip install 'sumpool[pandoc]'")
     command = [
-        str(program), "--sandbox", "+RTS", "-M512M", "-RTS", "--from", name, "--to", "html", "--standalone",
+        str(program), "--sandbox", "+RTS", "-M512M", "-O64M", "-RTS", "--from", name, "--to", "html", "--standalone",
         "--wrap=none", "--syntax-highlighting=none", "--email-obfuscation=none",
     ]  # fmt: skip
     done = run_program(command, content)

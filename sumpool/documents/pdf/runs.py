@@ -73,15 +73,26 @@ _LETTER_SPACED: Final = 5  # characters with a space behind each that are a lett
 _WORD_GAP: Final = 1.5  # gap between letter-spaced words, in gaps between their letters
 
 _SPACES = re.compile(r"[ \u00a0\t]+")
-_colour = tuple(ctypes.c_uint() for _ in range(4))
-# With plain integers for pointers, calls take a third of the time.
-_POINTER = ctypes.c_void_p
-_box_at = ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, ctypes.c_int, _POINTER)(
-    ctypes.cast(pdfium.FPDFText_GetLooseCharBox, _POINTER).value or 0
-)
-_object_at = ctypes.CFUNCTYPE(_POINTER, _POINTER, ctypes.c_int)(
-    ctypes.cast(pdfium.FPDFText_GetTextObject, _POINTER).value or 0
-)
+_POINTER, _INT = ctypes.c_void_p, ctypes.c_int
+
+
+def _plain(function: Handle, result: type[Any], *arguments: type[Any]) -> Handle:
+    """Return a function of PDFium with plain integers for pointers, by which calls take a third of the time."""
+    return ctypes.CFUNCTYPE(result, *arguments)(ctypes.cast(function, _POINTER).value or 0)
+
+
+_box_at = _plain(pdfium.FPDFText_GetLooseCharBox, _INT, _POINTER, _INT, _POINTER)
+_object_at = _plain(pdfium.FPDFText_GetTextObject, _POINTER, _POINTER, _INT)
+_matrix_at = _plain(pdfium.FPDFText_GetMatrix, _INT, _POINTER, _INT, _POINTER)
+_size_at = _plain(pdfium.FPDFText_GetFontSize, ctypes.c_double, _POINTER, _INT)
+_origin_at = _plain(pdfium.FPDFText_GetCharOrigin, _INT, _POINTER, _INT, _POINTER, _POINTER)
+_font_of = _plain(pdfium.FPDFTextObj_GetFont, _POINTER, _POINTER)
+_mode_of = _plain(pdfium.FPDFTextObj_GetTextRenderMode, _INT, _POINTER)
+_marks_of = _plain(pdfium.FPDFPageObj_CountMarks, _INT, _POINTER)
+_fill_of = _plain(pdfium.FPDFPageObj_GetFillColor, _INT, _POINTER, *[_POINTER] * 4)
+_colour = (ctypes.c_uint * 4)()
+_COLOUR: Final = [ctypes.addressof(_colour) + index * ctypes.sizeof(ctypes.c_uint) for index in range(4)]
+"""Addresses of red, green, blue and alpha."""
 
 _DIRECTIONS: Final = {0: (1, 0), 90: (0, 1), 180: (-1, 0), 270: (0, -1)}
 """Cosine and sine of each direction of text in degrees."""
@@ -207,13 +218,14 @@ def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tupl
         _box_at(handle, index, address)
         return (box.left, box.right) if direction == 0 else _turn(box, direction)[:2]
 
-    x, y = ctypes.c_double(), ctypes.c_double()
+    origin = (ctypes.c_double * 2)()
+    across, down = ctypes.addressof(origin), ctypes.addressof(origin) + ctypes.sizeof(ctypes.c_double)
     runs: list[Run] = []
     for span in spans:
         if not span.visible and not recognised:
             continue
-        pdfium.FPDFText_GetCharOrigin(text_page, span.start, x, y)
-        baseline = x.value * sine - y.value * cosine - y0
+        _origin_at(handle, span.start, across, down)
+        baseline = origin[0] * sine - origin[1] * cosine - y0
         part = text[span.start : span.end]
         start = span.start + len(part) - len(part.lstrip())
         end = span.start + len(part.rstrip())
@@ -280,25 +292,26 @@ def _spans(page: Handle, text_page: Handle, text: str, layers: dict[str, bool]) 
     handle = ctypes.cast(text_page, _POINTER).value
     fonts: dict[int, Font] = {}
     matrix = pdfium.FS_MATRIX()
+    address = ctypes.addressof(matrix)
     start, count = 0, len(text)
     while start < count:
         drawn = _object_at(handle, start)
         end = _end_of_object(handle, drawn, start, count)
         if drawn and text[start:end].strip(" \r\n\x00"):
-            text_object = ctypes.cast(drawn, pdfium.FPDF_PAGEOBJECT)
-            pointer = ctypes.cast(pdfium.FPDFTextObj_GetFont(text_object), _POINTER).value or 0
+            pointer = _font_of(drawn) or 0
             if pointer not in fonts:
-                font = pdfium.FPDFTextObj_GetFont(text_object)
+                font = ctypes.cast(pointer, pdfium.FPDF_FONT)
                 buffer = ctypes.create_string_buffer(256)
                 length = pdfium.FPDFFont_GetBaseFontName(font, buffer, 256)
                 name = _SUBSET.sub("", buffer.raw[: max(min(length, 256) - 1, 0)].decode("latin-1"))
                 flags, weight = pdfium.FPDFFont_GetFlags(font), pdfium.FPDFFont_GetWeight(font)
                 fonts[pointer] = classify_font(name, max(flags, 0), weight)
-            pdfium.FPDFText_GetMatrix(text_page, start, matrix)
-            size = pdfium.FPDFText_GetFontSize(text_page, start) * math.hypot(matrix.c, matrix.d)
-            visible = size >= _TINY and pdfium.FPDFTextObj_GetTextRenderMode(text_object) not in _INVISIBLE
-            visible = visible and _is_layer_on(page, text_object, layers)
-            if visible and _is_pale(text_object):
+            _matrix_at(handle, start, address)
+            size = _size_at(handle, start) * math.hypot(matrix.c, matrix.d)
+            visible = size >= _TINY and _mode_of(drawn) not in _INVISIBLE
+            if visible and _marks_of(drawn) > 0:
+                visible = _is_layer_on(page, ctypes.cast(drawn, pdfium.FPDF_PAGEOBJECT), layers)
+            if visible and _is_pale(drawn):
                 left, right, bottom, top = _box(text_page, start)
                 x, y = (left + right) / 2, (bottom + top) / 2
                 visible = any(x0 <= x <= x1 and y0 <= y <= y1 for x0, y0, x1, y1 in areas())
@@ -359,9 +372,9 @@ def _render(page: Handle) -> bytes:
 
 def _is_pale(drawn: Handle) -> bool:
     """Return whether an object is filled with white or with nothing."""
-    if not pdfium.FPDFPageObj_GetFillColor(drawn, *_colour):
+    if not _fill_of(drawn, *_COLOUR):
         return False
-    red, green, blue, alpha = (part.value for part in _colour)
+    red, green, blue, alpha = _colour
     return alpha == 0 or min(red, green, blue) >= _WHITE
 
 
@@ -434,7 +447,7 @@ def _split_words(
     gaps = [gap.span() for gap in _SPACES.finditer(text, start, end)]
     if not gaps and 2 <= end - start <= _SHORT:
         # PDFium takes a single gap between two characters for letter spacing and writes no space.
-        steps = [edges(index)[0] - edges(index - 1)[1] for index in range(start + 1, end)]
+        steps = [following[0] - box[1] for box, following in pairwise(map(edges, range(start, end)))]
         if len(steps) < 3 or min(steps) <= _SPACE * size:
             gaps = [(start + n, start + n) for n, step in enumerate(steps, 1) if step > _SPACE * size]
     for first, behind in gaps:
