@@ -14,7 +14,6 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from types import TracebackType
 from typing import final
 
 from sumpool.documents.document import Document
@@ -77,11 +76,9 @@ class SummaryFile(ResumableFile):
             super().__init__(path, resume=resume, identity=identity, advice="go on with --resume")
             self._locks = locks.pop_all()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         with self._locks:
-            super().__exit__(kind, error, trace)
+            super().__exit__(*error)
 
     def take(self, document: Document) -> bool:
         """Return whether the file lacks the summary of a document; of equal documents each row counts once.
@@ -169,7 +166,7 @@ class SummaryFolder(SummaryFile):
         try:
             self._complete_files()
         except BaseException:
-            self.__exit__(None, None, None)
+            self.__exit__()
             raise
 
     def take(self, document: Document) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Self, TypeVar
 
 from sumpool.errors import DataError
@@ -120,11 +119,9 @@ class ResumableFile:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         # closing tries to write once more what could not be written; the first error says it all
-        with suppress(OSError) if error else nullcontext():
+        with suppress(OSError) if any(error) else nullcontext():
             self._file.close()
 
 

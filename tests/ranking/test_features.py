@@ -88,6 +88,9 @@ def test_centrality_is_lexrank_of_all_sentences_of_prose_and_of_the_frame() -> N
     frame = graph.among(np.array([True, True, False, False, False]))
     assert column("frame_centrality")[:2] == pytest.approx(np.log(2 * frame.lexrank()).tolist(), abs=1e-6)
     assert np.isnan(column("frame_centrality")[2:]).all()
+    assert column("paragraph_centrality") == pytest.approx([expected[:2].mean()] * 2 + expected[3:].tolist(), abs=1e-6)
+    long, _ = featured(" ".join(f"Host {number} sends packets to the gateway." for number in range(50)))
+    assert np.flatnonzero(long.values[:, FEATURES.index("is_in_frame")]).tolist() == [*range(15), *range(46, 50)]
 
 
 def test_other_sentences_of_the_document_count_but_other_documents_do_not() -> None:

@@ -84,6 +84,13 @@ def test_small_weights_are_restored_with_finite_gradients() -> None:
     torch.testing.assert_close(states.grad.flatten(), torch.tensor([1.25, 1.75]), atol=0.01, rtol=0)
 
 
+def test_a_batch_without_tokens_has_a_memory_of_none() -> None:
+    ids = torch.zeros(1, 8, dtype=torch.long)
+    tokens = make_encoder()(ids, ids.bool(), ids).tokens
+    assert tokens.states.isfinite().all()
+    assert not tokens.mask.any()
+
+
 def test_metrics_of_a_pooling_are_named_after_its_layer() -> None:
     metrics = make_encoder()(*make_documents(64, 9)).tokens.metrics
     assert set(metrics) == {"layer_1.winner_share", "layer_2.winner_share"}
