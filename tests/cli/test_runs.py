@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sumpool.cli.app import app
-from tests.runs.runs import add_evaluation, make_run
+from tests.runs.test_run_summary import add_evaluation, make_run
 
 
 @pytest.fixture
