@@ -104,12 +104,13 @@ class Difference:
     holm: Mapping[str, float]
 
 
+@dataclass(frozen=True)
 class Evaluation(ABC):
     """Result of an evaluation."""
 
-    @abstractmethod
     def to_json(self) -> str:
         """Serialize the result as JSON, unrounded."""
+        return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
 
     @abstractmethod
     def tables(self) -> "list[TitledTable]":
@@ -141,10 +142,6 @@ class EvaluationReport(Evaluation):
     documents: int
     notes: tuple[str, ...]
     differences: tuple[Difference, ...] = ()
-
-    def to_json(self) -> str:
-        """Serialize the report as JSON, unrounded."""
-        return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
 
     @property
     def compared(self) -> str:

@@ -4,10 +4,9 @@ The interval of the accuracy is Wilson's (1927), which holds for few documents a
 is the percentile bootstrap over documents, which resamples the confusion table.
 """
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -66,10 +65,6 @@ class ClassificationReport(Evaluation):
     classes: tuple[ClassScores, ...]
     confusion: tuple[tuple[int, ...], ...]
     truncated: int
-
-    def to_json(self) -> str:
-        """Serialize the report as JSON, unrounded."""
-        return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
 
     def tables(self) -> list[TitledTable]:
         """Lay out scores, scores by class, and the confusion table, which of many classes is left to the JSON."""
