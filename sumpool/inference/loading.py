@@ -18,7 +18,7 @@ from sumpool.inference.run_files import RunFiles, choose_model, newest_run, requ
 from sumpool.io.manifest import ADVICE, MODEL, RECIPE, REPORT, Manifest, run_folder
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
-from sumpool.recipe.schema import BaseRecipe, Recipe, RecipeOf
+from sumpool.recipe.schema import BaseRecipe, Recipe
 from sumpool.text.language import ENGLISH
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import TOKENIZER_FILES, Tokenizer, load_tokenizer
@@ -128,14 +128,13 @@ def _load(run: RunFiles) -> LoadedModel:
 
 
 @one_thread()
-def load_run_of_task(folder: Path | None, overrides: Sequence[str], task: str, schema: type[RecipeOf]) -> LoadedRun:
+def load_run_of_task(folder: Path | None, overrides: Sequence[str], task: str) -> LoadedRun:
     """Load the run folder of a task without more than every task has.
 
     Args:
         folder: The run folder; None takes the newest run of the task.
         overrides: Settings to change, each like `summarize.beams=1`.
         task: Task of the model.
-        schema: Schema of its recipes.
 
     Raises:
         CheckpointError: If the folder has no model, or one of another task, or a file is damaged.
@@ -150,7 +149,6 @@ def load_run_of_task(folder: Path | None, overrides: Sequence[str], task: str, s
     content = manifest.read_file(folder, RECIPE)
     require_task(folder, content, task)
     recipe = run_recipe(folder, content, overrides)
-    assert isinstance(recipe, schema), "the task of the run has this schema"
     if not (folder / MODEL).is_file():
         raise CheckpointError(f"{folder} must hold {MODEL}, but its training has saved no model yet; let it go on")
     of_task = find_task(task)

@@ -123,8 +123,7 @@ class TaughtDocuments:
 def _load_word_teacher(folder: Path, recipe: Recipe, setup: TrainingSetup) -> nn.Module:
     """Load a teacher with the vocabulary of the data that reads documents as long as the model does."""
     task = find_task(recipe.task)
-    loaded = load_run_of_task(folder, (), recipe.task, type(recipe))
-    assert isinstance(loaded.recipe, Recipe), "the recipe has the schema that was asked for"
+    loaded = load_run_of_task(folder, (), recipe.task)
     if not same_tokenizer(folder, setup.prepared):
         raise RecipeError(
             f"train.teacher must have the vocabulary of {setup.prepared} for distillation by word, got another one in "

@@ -145,7 +145,7 @@ def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -
         CheckpointError: If the folder has no classifier, or a file is damaged or belongs to another model.
         RecipeError: If an override is wrong.
     """
-    run = load_run_of_task(folder, overrides, "classification", ClassificationRecipe)
+    run = load_run_of_task(folder, overrides, "classification")
     try:
         splitter, labels = SentenceSplitter(DataReport.load(run.folder).language), Labels.load(run.folder)
     except DataError as error:  # of a file that prepared data has too

@@ -69,7 +69,7 @@ def load_language_model(folder: Path | None = None, overrides: Sequence[str] = (
         CheckpointError: If the folder has no language model, or a file is damaged or belongs to another model.
         RecipeError: If an override is wrong.
     """
-    run = load_run_of_task(folder, overrides, "language_modeling", LanguageModelRecipe)
+    run = load_run_of_task(folder, overrides, "language_modeling")
     return LoadedLanguageModel(**vars(run), token_bytes=run.tokenizer.token_bytes())
 
 
