@@ -14,7 +14,7 @@ from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.progress import Check, no_op
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup
-from sumpool.tasks.summarization.validation_rouge import ValidationRouge
+from sumpool.tasks.summarization.training import ValidationRouge
 from tests.conftest import story
 
 

@@ -40,7 +40,7 @@ from sumpool.tasks.classification.model import ClassificationModel, ClassifierCo
 from sumpool.tasks.classification.task import ClassificationRecipe
 from sumpool.tasks.language_modeling.config import LanguageModelConfig, LanguageModelRecipe
 from sumpool.tasks.language_modeling.model import LanguageModel
-from sumpool.tasks.summarization.validation_rouge import ValidationRouge
+from sumpool.tasks.summarization.training import ValidationRouge
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit

@@ -13,9 +13,13 @@ from sumpool.core.model.config import EncoderLayerConfig
 from sumpool.data.batches import TrainingData
 from sumpool.data.shards import Item
 from sumpool.special_tokens import PAD
-from sumpool.tasks.classification.batches import collate_labelled
 from sumpool.tasks.classification.labels import join_pair, split_pair
-from sumpool.tasks.classification.model import ClassificationModel, ClassificationModelConfig, ClassifierConfig
+from sumpool.tasks.classification.model import (
+    ClassificationModel,
+    ClassificationModelConfig,
+    ClassifierConfig,
+    collate_labelled,
+)
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.fit import fit
 from sumpool.training.update import halve

@@ -24,10 +24,9 @@ from sumpool.inference.loading import LoadedRun, load_run_of_task
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.runs.run_folder import evaluation_folder, prepared_data_of, spread
-from sumpool.tasks.classification.batches import collate_labelled
 from sumpool.tasks.classification.labels import LabelledSourceConfig, Labels, join_pair, split_pair, units_of
 from sumpool.tasks.classification.measures import ClassificationReport, score_labels
-from sumpool.tasks.classification.model import ClassificationModel
+from sumpool.tasks.classification.model import ClassificationModel, collate_labelled
 from sumpool.tasks.classification.task import ClassificationRecipe
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.hardware import autocast, choose_precision

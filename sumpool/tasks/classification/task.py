@@ -12,9 +12,8 @@ from sumpool.data.batches import TrainingData
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.task import Task
 from sumpool.tasks._documents import document_warnings, open_documents
-from sumpool.tasks.classification.batches import Pairs, collate_labelled
 from sumpool.tasks.classification.labels import LABELS, LabelledDataConfig, LabelledReport, Labels
-from sumpool.tasks.classification.model import ClassificationModel, ClassificationModelConfig
+from sumpool.tasks.classification.model import ClassificationModel, ClassificationModelConfig, Pairs, collate_labelled
 from sumpool.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:

@@ -65,13 +65,13 @@ class SummarizationTask(Task[Recipe]):
 
     def generator(self, recipe: Recipe, setup: "TrainingSetup", check: Check) -> "Generator | None":
         """Return what summarises validation documents; None if the recipe has none summarised."""
-        from sumpool.tasks.summarization.validation_rouge import ValidationRouge
+        from sumpool.tasks.summarization.training import ValidationRouge
 
         return ValidationRouge(recipe, setup, check) if recipe.train.rouge_documents else None
 
     def finish(self, run: Path, recipe: Recipe, prepared: Path, report: Report, check: Check) -> None:
         """Fit the sentence ranker."""
-        from sumpool.tasks.summarization.ranker_training import train_ranker
+        from sumpool.tasks.summarization.training import train_ranker
 
         train_ranker(run, recipe, prepared, report=report, check=check)
 

@@ -14,7 +14,6 @@ from sumpool.data.shards import Item, Shard, ShardWriter, Texts, TextsWriter
 from sumpool.errors import DataError
 from sumpool.progress import no_op
 from sumpool.special_tokens import DEFAULT_SPECIAL_TOKENS, PAD
-from sumpool.tasks.classification.batches import Pairs, collate_labelled
 from sumpool.tasks.classification.labels import (
     LABELS,
     MAX_LABELS,
@@ -24,6 +23,7 @@ from sumpool.tasks.classification.labels import (
     join_pair,
     split_pair,
 )
+from sumpool.tasks.classification.model import Pairs, collate_labelled
 from sumpool.text.tokenizer import load_tokenizer
 
 
