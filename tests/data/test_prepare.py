@@ -17,7 +17,7 @@ from sumpool.data.prepared_folder import find_or_prepare, find_prepared
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard, Texts, TextsWriter
 from sumpool.errors import DataError, Interrupted, RecipeError, ResourceError
-from sumpool.progress import Progress
+from sumpool.progress import Progress, no_op
 from sumpool.text.sentencepiece_tokenizer import Phrases
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import encode_document, load_tokenizer
@@ -42,10 +42,6 @@ class LinesConfig(SourceConfig):
 
     def notes(self) -> Iterator[str]:
         yield "the field 'text' is taken for the document"
-
-
-def never() -> None:
-    """Never stop."""
 
 
 def example(number: int, split: Split) -> Example:
@@ -73,7 +69,7 @@ def config(path: Path, vocabulary: int = 400, workers: int = 2) -> DataConfig:
 
 def run(settings: DataConfig, folder: Path, skip_bad_rows: bool = False) -> tuple[DataReport, list[Progress]]:
     reports: list[Progress] = []
-    found = find_or_prepare(settings, folder, skip_bad_rows=skip_bad_rows, report=reports.append, check=never)
+    found = find_or_prepare(settings, folder, skip_bad_rows=skip_bad_rows, report=reports.append, check=no_op)
     return DataReport.load(found), reports
 
 
@@ -318,10 +314,10 @@ def test_killed_run_leaves_no_complete_folder(tmp_path: Path) -> None:
             assert process.stdout is not None
             assert all(process.stdout.readline() for _ in range(lines))
             process.kill()
-        assert not folder.exists() or find_prepared(settings, folder, never) == folder
+        assert not folder.exists() or find_prepared(settings, folder, no_op) == folder
     report, _ = run(settings, folder)
     assert report.kept == 400
-    assert find_prepared(settings, folder, never) == folder
+    assert find_prepared(settings, folder, no_op) == folder
     assert not (tmp_path / ".tmp-prepared").exists()
 
 
@@ -364,7 +360,7 @@ def test_tokenizer_of_another_folder_is_copied(tmp_path: Path, prepared: Path) -
     assert {name for name in copied if copied[name] != trained[name]} == {"manifest.json", "report.json"}
     assert replace(DataReport.load(prepared), notes=report.notes) == report  # training notes a smaller vocabulary
     same = with_tokenizer(tmp_path / "data", prepared, report.vocabulary)
-    assert find_prepared(same, tmp_path / "prepared", never) == tmp_path / "prepared"
+    assert find_prepared(same, tmp_path / "prepared", no_op) == tmp_path / "prepared"
 
 
 def test_special_tokens_stand_around_documents_and_before_summaries(tmp_path: Path) -> None:

@@ -310,10 +310,6 @@ class FileConfig(SourceConfig):
         yield from ()
 
 
-def never() -> None:
-    """Nobody asks to stop."""
-
-
 @pytest.fixture
 def source_file(tmp_path: Path) -> Path:
     path = tmp_path / "source"
@@ -378,7 +374,7 @@ def listed_folder(tmp_path: Path) -> Path:
     (listed_folder / "inner").mkdir(parents=True)
     (listed_folder / "file").write_text("content")
     (listed_folder / "inner" / "file").write_bytes(bytes(3 << 20))
-    write_manifest(listed_folder, {"fingerprint": "made from this"}, never)
+    write_manifest(listed_folder, {"fingerprint": "made from this"}, no_op)
     return listed_folder
 
 
@@ -386,7 +382,7 @@ def test_content_digest_depends_on_files_only(listed_folder: Path, tmp_path: Pat
     before = content_digest(listed_folder)
     moved = listed_folder.rename(tmp_path / "moved")
     (moved / "manifest.json").unlink()
-    write_manifest(moved, {"fingerprint": "made from that"}, never)
+    write_manifest(moved, {"fingerprint": "made from that"}, no_op)
     assert content_digest(tmp_path / "moved") == before
     assert read_origin(tmp_path / "moved") == {"fingerprint": "made from that"}
     (tmp_path / "moved" / "manifest.json").unlink()

@@ -9,10 +9,7 @@ import pytest
 
 from sumpool.data.processes import caller, ordered_map
 from sumpool.errors import DataError, Interrupted, ResourceError
-
-
-def never() -> None:
-    """Never stop."""
+from sumpool.progress import no_op
 
 
 def slow_square(task: int) -> int:
@@ -53,7 +50,7 @@ def ignored_signals() -> list[bool]:
 
 def test_results_are_in_task_order() -> None:
     for workers in [0, 1, 3]:
-        assert list(ordered_map(build_square, range(10), workers, never)) == [task**2 for task in range(10)]
+        assert list(ordered_map(build_square, range(10), workers, no_op)) == [task**2 for task in range(10)]
 
 
 def test_tasks_are_read_lazily() -> None:
@@ -64,7 +61,7 @@ def test_tasks_are_read_lazily() -> None:
             read.append(task)
             yield task
 
-    results = ordered_map(build_square, tasks(), 1, never)
+    results = ordered_map(build_square, tasks(), 1, no_op)
     next(results)
     assert len(read) <= 4
     next(results)
@@ -85,7 +82,7 @@ def test_tasks_and_results_may_exceed_a_pipe() -> None:
     previous = signal.signal(signal.SIGALRM, stop_waiting)
     signal.alarm(60)
     try:
-        assert list(ordered_map(echo, tasks, 2, never)) == tasks
+        assert list(ordered_map(echo, tasks, 2, no_op)) == tasks
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
@@ -93,7 +90,7 @@ def test_tasks_and_results_may_exceed_a_pipe() -> None:
 
 def test_task_error_is_raised_in_the_parent() -> None:
     for workers in [0, 2]:
-        results = ordered_map(build_fail, range(10), workers, never)
+        results = ordered_map(build_fail, range(10), workers, no_op)
         assert [next(results) for _ in range(3)] == [0, 1, 2]
         with pytest.raises(DataError, match="task must not be 3, got 3"):
             next(results)
@@ -101,12 +98,12 @@ def test_task_error_is_raised_in_the_parent() -> None:
 
 def test_build_error_is_raised_in_the_parent() -> None:
     with pytest.raises(DataError, match="nothing can be built"):
-        list(ordered_map(build_nothing, range(3), 1, never))
+        list(ordered_map(build_nothing, range(3), 1, no_op))
 
 
 def test_killed_worker_is_an_error() -> None:
     with pytest.raises(ResourceError, match="a worker process must finish its tasks, but one has ended"):
-        list(ordered_map(caller, [kill_itself] * 4, 1, never))
+        list(ordered_map(caller, [kill_itself] * 4, 1, no_op))
 
 
 @pytest.mark.parametrize("workers", [0, 1])
@@ -119,7 +116,7 @@ def test_check_stops_all_workers(workers: int) -> None:
 
 
 def test_workers_block_signals() -> None:
-    assert list(ordered_map(caller, [ignored_signals], 1, never)) == [[True, True]]
+    assert list(ordered_map(caller, [ignored_signals], 1, no_op)) == [[True, True]]
     assert ignored_signals() == [False, False]
 
 

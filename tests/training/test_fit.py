@@ -11,7 +11,7 @@ import torch
 from sumpool.core.output import Scores
 from sumpool.errors import CheckpointError, Interrupted, NonFiniteError, RecipeError, ResourceError
 from sumpool.io.manifest import Manifest
-from sumpool.progress import Progress, interruptible
+from sumpool.progress import Progress, interruptible, no_op
 from sumpool.training import fit as fitting
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.config import ScheduleConfig
@@ -268,10 +268,6 @@ def test_the_highest_rouge_is_selected_and_stops_early(tmp_path: Path) -> None:
 
 
 CPU = torch.device("cpu")
-
-
-def no_op() -> None:
-    pass
 
 
 def test_loss_is_a_mean_over_tokens_independent_of_batching() -> None:
