@@ -75,7 +75,6 @@ class ClassificationModel(nn.Module):
         head = config.classifier or ClassifierConfig()
         self.config = config
         self.vocabulary = vocabulary
-        self.classes = classes
         self.towers = head.towers
         self.mean_over = head.mean_over
         self.embedding = nn.Embedding(vocabulary, config.dim, padding_idx=special_tokens.pad)

@@ -310,11 +310,6 @@ class LanguageModel(nn.Module):
 
         return Scores(nll, log_prob, distribution=distribution), losses, output.metrics
 
-    @property
-    def classes(self) -> int:
-        """Number of tokens that can be generated."""
-        return self.head.out_features
-
     def logits(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return the logits of the token after each of `ids`, (batch, length, vocab); arguments as in `forward`."""
         output = self.layers(as_tokens(self._embed(ids, mask), ids, mask), self._biases(), self.checkpointed)
