@@ -4,9 +4,9 @@ The batch order of an epoch is a pure function of the seed and the epoch, so tra
 replaying earlier ones.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -110,52 +110,32 @@ def collate(
     )
 
 
-class BatchPlan(ABC):
-    """Batches of every epoch as indices of items."""
-
-    @abstractmethod
-    def batches(self, epoch: int) -> list[list[int]]:
-        """Return the items of each batch of an epoch."""
-
-    @abstractmethod
-    def longest(self) -> list[int]:
-        """Return the items of the batch that needs most memory."""
+Epochs = Callable[[int], list[list[int]]]
+"""Returns the batches of an epoch as indices of items."""
 
 
-class BatchSampler(BatchPlan):
-    """Assignment of documents to batches by length buckets and a token budget, for every epoch.
+def bucketed_batches(lengths: Sequence[int] | np.ndarray, batch_tokens: int, seed: int, epoch: int) -> list[list[int]]:
+    """Divide documents into batches of similar length within a token budget; in an epoch every document occurs once.
+
+    The documents are shuffled and divided into buckets. Each bucket is sorted by length and cut where a padded batch
+    would exceed the budget; then the batches are shuffled.
 
     Args:
         lengths: (documents,) tokens per document after truncation.
         batch_tokens: Maximum tokens of a batch, including padding. A longer document forms a batch alone.
         seed: Seed of the order.
+        epoch: Index of the epoch.
     """
-
-    def __init__(self, lengths: Sequence[int] | np.ndarray, batch_tokens: int, seed: int) -> None:
-        self._lengths = np.asarray(lengths, np.int64)
-        self._batch_tokens = batch_tokens
-        self._seed = seed
-        documents = batch_tokens / max(float(self._lengths.mean()), 1)
-        self._bucket_size = max(1, round(_BUCKET_BATCHES * documents))
-
-    def batches(self, epoch: int) -> list[list[int]]:
-        """Return the batches of an epoch, in which every document occurs once.
-
-        The documents are shuffled and divided into buckets. Each bucket is sorted by length and cut where a padded
-        batch would exceed the budget; then the batches are shuffled.
-        """
-        random = np.random.default_rng((self._seed, epoch))
-        order = random.permutation(len(self._lengths))
-        batches = []
-        for start in range(0, len(order), self._bucket_size):
-            bucket = order[start : start + self._bucket_size]
-            by_length = bucket[np.argsort(self._lengths[bucket], kind="stable")]
-            batches += fill_batches(by_length.tolist(), self._lengths, self._batch_tokens)
-        return [batches[index] for index in random.permutation(len(batches))]
-
-    def longest(self) -> list[int]:
-        """Return the batch of the first epoch with the longest document; of several, the largest."""
-        return max(self.batches(0), key=lambda batch: (self._lengths[batch].max(), len(batch)))
+    lengths = np.asarray(lengths, np.int64)
+    random = np.random.default_rng((seed, epoch))
+    order = random.permutation(len(lengths))
+    bucket_size = max(1, round(_BUCKET_BATCHES * batch_tokens / max(float(lengths.mean()), 1)))
+    batches = []
+    for start in range(0, len(order), bucket_size):
+        bucket = order[start : start + bucket_size]
+        by_length = bucket[np.argsort(lengths[bucket], kind="stable")]
+        batches += fill_batches(by_length.tolist(), lengths, batch_tokens)
+    return [batches[index] for index in random.permutation(len(batches))]
 
 
 def fill_batches(
@@ -215,7 +195,7 @@ class TrainingData:
         collate: Makes the batches; those of summaries by default.
         towers: Documents per item.
         teacher: Model whose token distributions the training imitates.
-        sampler: Batches of every epoch, given the maximum tokens of a batch; by default documents of similar length.
+        sampler: Batches, given the maximum tokens of one and the epoch; by default documents of similar length.
     """
 
     training: ItemSource
@@ -228,7 +208,7 @@ class TrainingData:
     collate: Collate = collate
     towers: int = 1
     teacher: "Teacher | None" = None
-    sampler: Callable[[int], BatchPlan] | None = None
+    sampler: Callable[[int, int], list[list[int]]] | None = None
 
     def __post_init__(self) -> None:
         for split, documents in (("training", self.training), ("validation", self.validation)):
@@ -240,11 +220,11 @@ class TrainingData:
         lengths: np.ndarray = np.minimum(documents.lengths, self.towers * self.source_length)
         return lengths
 
-    def plan(self, batch_tokens: int) -> BatchPlan:
+    def epochs(self, batch_tokens: int) -> Epochs:
         """Batches of every epoch."""
         if self.sampler:
-            return self.sampler(batch_tokens)
-        return BatchSampler(self.lengths(self.training), batch_tokens, self.seed)
+            return partial(self.sampler, batch_tokens)
+        return partial(bucketed_batches, self.lengths(self.training), batch_tokens, self.seed)
 
     def updates_for(self, source_tokens: int, batch_tokens: int, batches: int) -> int:
         """Number of updates until a budget of source tokens is reached, padding not counted.
@@ -256,7 +236,7 @@ class TrainingData:
         """
         lengths = self.lengths(self.training)
         tokens = 0
-        for updates, (indices, _) in enumerate(updates_from(Position(), self.plan(batch_tokens), batches), 1):
+        for updates, (indices, _) in enumerate(updates_from(Position(), self.epochs(batch_tokens), batches), 1):
             tokens += int(lengths[np.concatenate(indices)].sum())
             if tokens >= source_tokens:
                 return updates
@@ -282,12 +262,12 @@ class Position:
     batch: int = 0
 
 
-def updates_from(position: Position, plan: BatchPlan, batches: int) -> Iterator[tuple[list[list[int]], Position]]:
+def updates_from(position: Position, epochs: Epochs, batches: int) -> Iterator[tuple[list[list[int]], Position]]:
     """Documents of each update, without end.
 
     Args:
         position: First position.
-        plan: Batches of every epoch.
+        epochs: Batches of every epoch.
         batches: Batches per update.
 
     Yields:
@@ -296,7 +276,7 @@ def updates_from(position: Position, plan: BatchPlan, batches: int) -> Iterator[
     update: list[list[int]] = []
     epoch, first = position.epoch, position.batch
     while True:
-        of_epoch = plan.batches(epoch)
+        of_epoch = epochs(epoch)
         for number in range(first, len(of_epoch)):
             update.append(of_epoch[number])
             if len(update) == batches:

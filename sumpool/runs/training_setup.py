@@ -90,7 +90,10 @@ def measure_update(
         Interrupted: If a signal has come.
     """
     model = model.to(device)
-    batch = data.batch(data.training, data.plan(config.batch_tokens).longest())
+    lengths = data.lengths(data.training)
+    first = data.epochs(config.batch_tokens)(0)
+    # the batch with the longest document; of several, the largest
+    batch = data.batch(data.training, max(first, key=lambda indices: (lengths[indices].max(), len(indices))))
     updater = Updater(model, config, device, data.teacher)
 
     def update() -> None:

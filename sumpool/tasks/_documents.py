@@ -38,7 +38,7 @@ def document_warnings(recipe: Recipe, setup: "TrainingSetup") -> Iterator[str]:
                 f"{named}; remove them from the source, or train all the same with train.allow_shared_texts=true"
             )
     train, data = recipe.train, setup.data
-    epoch = math.ceil(len(data.plan(train.batch_tokens).batches(0)) / train.accumulate)
+    epoch = math.ceil(len(data.epochs(train.batch_tokens)(0)) / train.accumulate)
     if 0 < train.steps < epoch:
         yield (
             f"warning: train.steps = {train.steps:,} ends after {percent(train.steps / epoch)} of the first epoch, "

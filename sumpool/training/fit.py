@@ -137,8 +137,8 @@ class _TrainingLoop:
 
     def train(self, observer: ValidationObserver | None, check: Check) -> None:
         """Update, validate and save until the run ends."""
-        plan = self.data.plan(self.config.batch_tokens)
-        updates = updates_from(self.state.position, plan, self.config.accumulate)
+        epochs = self.data.epochs(self.config.batch_tokens)
+        updates = updates_from(self.state.position, epochs, self.config.accumulate)
         begun = self.state.step
         while True:
             with finishing() if self.state.step > begun else nullcontext():  # before, a signal loses no update

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from sumpool.data.batches import BatchSampler, Position, TrainingData, collate, fill_batches, reseed, updates_from
+from sumpool.data.batches import Position, TrainingData, bucketed_batches, collate, fill_batches, reseed, updates_from
 from sumpool.data.shards import Item
 from sumpool.errors import DataError
 from sumpool.special_tokens import EOS, PAD, SpecialTokens
@@ -93,47 +93,40 @@ def lengths(documents: int, maximum: int = 4000) -> np.ndarray:
 
 def test_epoch_has_every_document_once_within_the_budget() -> None:
     sizes = lengths(1000)
-    batches = BatchSampler(sizes, batch_tokens=8000, seed=1).batches(0)
+    batches = bucketed_batches(sizes, 8000, seed=1, epoch=0)
     assert sorted(document for batch in batches for document in batch) == list(range(1000))
     assert all(len(batch) * sizes[batch].max() <= 8000 for batch in batches)
 
 
 def test_document_beyond_the_budget_is_a_batch_alone() -> None:
-    batches = BatchSampler([5, 500, 5, 501], batch_tokens=100, seed=1).batches(0)
+    batches = bucketed_batches([5, 500, 5, 501], 100, seed=1, epoch=0)
     assert sorted(map(sorted, batches)) == [[0, 2], [1], [3]]
 
 
 def test_batches_have_documents_of_similar_length() -> None:
     sizes = lengths(2000)
-    batches = BatchSampler(sizes, batch_tokens=16000, seed=1).batches(0)
+    batches = bucketed_batches(sizes, 16000, seed=1, epoch=0)
     padded = sum(len(batch) * sizes[batch].max() for batch in batches)
     assert sizes.sum() / padded > 0.93  # random batches of the same size waste a third and more
 
 
 def test_epochs_differ_in_batches_and_order() -> None:
-    sampler = BatchSampler(lengths(300), batch_tokens=16000, seed=1)
-    first, second = sampler.batches(0), sampler.batches(1)
+    first, second = (bucketed_batches(lengths(300), 16000, seed=1, epoch=epoch) for epoch in range(2))
     assert first != second
     assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in second}
 
 
 def test_batches_are_not_sorted_by_length() -> None:
     sizes = lengths(500)
-    longest = [sizes[batch].max() for batch in BatchSampler(sizes, batch_tokens=8000, seed=1).batches(0)]
+    longest = [sizes[batch].max() for batch in bucketed_batches(sizes, 8000, seed=1, epoch=0)]
     rises = sum(after > before for before, after in pairwise(longest))
     assert 0.35 < rises / len(longest) < 0.65
 
 
 def test_order_depends_on_seed_and_epoch_only() -> None:
-    sampler = BatchSampler(lengths(300), 8000, seed=3)
-    sampler.batches(7)
-    assert sampler.batches(2) == BatchSampler(lengths(300), 8000, seed=3).batches(2)
-    assert sampler.batches(2) != BatchSampler(lengths(300), 8000, seed=4).batches(2)
-
-
-def test_longest_batch_has_the_longest_document() -> None:
-    sizes = lengths(200)
-    assert sizes.argmax() in BatchSampler(sizes, 8000, seed=3).longest()
+    batches = bucketed_batches(lengths(300), 8000, seed=3, epoch=2)
+    assert batches == bucketed_batches(lengths(300), 8000, seed=3, epoch=2)
+    assert batches != bucketed_batches(lengths(300), 8000, seed=4, epoch=2)
 
 
 def test_batches_are_bounded_in_tokens_and_documents() -> None:
@@ -144,21 +137,24 @@ def test_batches_are_bounded_in_tokens_and_documents() -> None:
 
 
 def test_an_epoch_uses_every_document_once() -> None:
-    plan = DATA.plan(batch_tokens=64)
-    count = len(plan.batches(0))
+    epochs = DATA.epochs(batch_tokens=64)
+    count = len(epochs(0))
     indices = [
-        index for batches, _ in islice(updates_from(Position(), plan, 1), count) for batch in batches for index in batch
+        index
+        for batches, _ in islice(updates_from(Position(), epochs, 1), count)
+        for batch in batches
+        for index in batch
     ]
     assert sorted(indices) == list(range(len(DATA.training)))
 
 
 def test_updates_continue_from_any_position() -> None:
     for batches in (1, 3):
-        plan = DATA.plan(batch_tokens=64)
-        updates = list(islice(updates_from(Position(), plan, batches), 20))
+        epochs = DATA.epochs(batch_tokens=64)
+        updates = list(islice(updates_from(Position(), epochs, batches), 20))
         assert updates[-1][1].epoch >= 2
         for done, (_, position) in enumerate(updates[:-1], start=1):
-            assert next(updates_from(position, plan, batches)) == updates[done]
+            assert next(updates_from(position, epochs, batches)) == updates[done]
 
 
 def test_batches_are_truncated() -> None:
@@ -166,7 +162,6 @@ def test_batches_are_truncated() -> None:
     assert batch.ids.size(1) == DATA.source_length
     assert batch.target is not None
     assert batch.target.size(1) == DATA.target_length
-    assert len(DATA.plan(64).longest()) == 64 // DATA.source_length
 
 
 def test_only_training_batches_have_phrases(tmp_path: Path) -> None:
@@ -198,7 +193,7 @@ def test_random_values_depend_on_seed_and_step_alone() -> None:
 
 def test_the_last_update_reaches_the_token_budget() -> None:
     for batches in (1, 3):
-        updates = updates_from(Position(), DATA.plan(batch_tokens=64), batches)
+        updates = updates_from(Position(), DATA.epochs(batch_tokens=64), batches)
         tokens = [
             sum(int(DATA.batch(DATA.training, indices).mask.sum()) for indices in next(updates)[0]) for _ in range(40)
         ]

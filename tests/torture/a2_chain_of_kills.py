@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 import torch
 
-from sumpool.data.batches import Batch, BatchSampler, ItemSource, TrainingData
+from sumpool.data.batches import Batch, Epochs, ItemSource, TrainingData
 from sumpool.progress import Progress
 from sumpool.training import fit as training_loop
 from sumpool.training.checkpoint import Checkpoint, Checkpoints
@@ -61,9 +61,17 @@ class RecordedData(TrainingData):
 
     recorder: Recorder = field(kw_only=True)
 
-    def plan(self, batch_tokens: int) -> BatchSampler:
-        """Batches of every epoch."""
-        return _RecordedPlan(self.lengths(self.training), batch_tokens, self.seed)
+    def epochs(self, batch_tokens: int) -> Epochs:
+        """Batches of every epoch, whose ends are places."""
+        batches, begun = super().epochs(batch_tokens), list[int]()
+
+        def of_epoch(epoch: int) -> list[list[int]]:
+            if begun:
+                self.recorder.reach("epoch end")
+            begun.append(epoch)
+            return batches(epoch)
+
+        return of_epoch
 
     def batch(self, documents: ItemSource, indices: Sequence[int]) -> Batch:
         """Collate documents; those of training are recorded first."""
@@ -74,21 +82,6 @@ class RecordedData(TrainingData):
         self.recorder.reach("step 0")
         self.recorder.reach("anywhere")
         return super().batch(documents, indices)
-
-
-class _RecordedPlan(BatchSampler):
-    """Batches of every epoch, whose ends are places."""
-
-    recorder: Recorder
-
-    begun = False
-
-    def batches(self, epoch: int) -> list[list[int]]:
-        """Return the batches of an epoch."""
-        if self.begun:
-            self.recorder.reach("epoch end")
-        self.begun = True
-        return super().batches(epoch)
 
 
 class _RecordedCheckpoints(Checkpoints):
@@ -110,7 +103,7 @@ def train(run: Path, steps: int, place: Place, seed: int) -> None:
     """Start or resume a run until its end, or a place where it is killed; for a process of its own."""
     torch.set_num_threads(1)
     recorder = Recorder(record_of(run), place, seed)
-    _RecordedPlan.recorder = _RecordedCheckpoints.recorder = recorder
+    _RecordedCheckpoints.recorder = recorder
     training_loop.Checkpoints = _RecordedCheckpoints  # type: ignore[attr-defined]
     data = RecordedData(**{item.name: getattr(DATA, item.name) for item in fields(TrainingData)}, recorder=recorder)
     training_loop.fit(new_model(), CONFIG.model_copy(update={"steps": steps}), data, run, report=recorder.report)

@@ -116,7 +116,7 @@ def test_a_run_makes_the_fewest_updates_that_read_the_budget(
         config = run.recipe.train
         shards = [Shard(trained / "prepared", split) for split in ("train", "validation")]
         material = TrainingData(shards[0], shards[1], 64, 16, run.recipe.seed)
-        updates = updates_from(Position(), material.plan(config.batch_tokens), 2)
+        updates = updates_from(Position(), material.epochs(config.batch_tokens), 2)
         read = [
             sum(int(material.batch(material.training, batch).mask.sum()) for batch in next(updates)[0])
             for _ in range(config.steps)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from sumpool.data.batches import Batch, BatchPlan, pad_rows
+from sumpool.data.batches import Batch, pad_rows
 from sumpool.data.config import Split
 from sumpool.data.shards import Item, open_array
 from sumpool.errors import DataError
@@ -148,8 +148,10 @@ class TextWindows:
         return Item(f"tokens {start:,}-{start + length - 1:,}", ids[:-1], segments, ids[1:])
 
 
-class WindowSampler(BatchPlan):
-    """Assignment of windows to batches of equal size, for every epoch; indices are first tokens.
+def window_batches(
+    tokens: int, length: int, batch_tokens: int, epoch: int, *, seed: int, rotate: float = 0.0
+) -> list[list[int]]:
+    """Divide the windows of a text into batches of equal size; indices are first tokens.
 
     The order is a function of seed and epoch. A rotated epoch begins at a random token of the text, which is read as a
     ring, as in the released code of Nawrot et al. (2023); in others windows begin at multiples of their length. The
@@ -159,30 +161,18 @@ class WindowSampler(BatchPlan):
         tokens: Tokens of the text.
         length: Tokens of a window.
         batch_tokens: Maximum tokens of a batch; a longer window forms a batch alone.
+        epoch: Index of the epoch.
         seed: Seed of the order.
         rotate: Share of rotated epochs, from 0 to 1.
     """
-
-    def __init__(self, tokens: int, length: int, batch_tokens: int, seed: int, *, rotate: float = 0.0) -> None:
-        self._tokens = tokens
-        self._length = length
-        self._seed = seed
-        self._rotate = rotate
-        self._windows = max(tokens // length, 1)
-        self._size = min(max(batch_tokens // length, 1), self._windows)
-
-    def batches(self, epoch: int) -> list[list[int]]:
-        """Return the first tokens of the windows of an epoch, batch by batch."""
-        random = np.random.default_rng((self._seed, epoch))
-        shift = int(random.integers(self._tokens)) if random.random() < self._rotate else 0
-        starts = (shift + random.permutation(self._windows) * self._length) % self._tokens
-        count = self._windows // self._size
-        batches: list[list[int]] = starts[: count * self._size].reshape(count, self._size).tolist()
-        return batches
-
-    def longest(self) -> list[int]:
-        """Return the first batch; all have the same size."""
-        return self.batches(0)[0]
+    windows = max(tokens // length, 1)
+    size = min(max(batch_tokens // length, 1), windows)
+    random = np.random.default_rng((seed, epoch))
+    shift = int(random.integers(tokens)) if random.random() < rotate else 0
+    starts = (shift + random.permutation(windows) * length) % tokens
+    count = windows // size
+    batches: list[list[int]] = starts[: count * size].reshape(count, size).tolist()
+    return batches
 
 
 def collate_windows(

@@ -1,6 +1,7 @@
 """The task of modelling running text: the next character."""
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from sumpool.data.batches import TrainingData
 from sumpool.recipe.task import Task
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe, TextReport
 from sumpool.tasks.language_modeling.model import LanguageModel
-from sumpool.tasks.language_modeling.stream import TextStream, TextWindows, WindowSampler, collate_windows
+from sumpool.tasks.language_modeling.stream import TextStream, TextWindows, collate_windows, window_batches
 from sumpool.text.tokenizer import Tokenizer
 
 if TYPE_CHECKING:
@@ -37,10 +38,6 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
         """Open the windows of the text of training and validation."""
         training, validation = (TextStream(prepared, split, tokenizer.vocab_size) for split in ("train", "validation"))
         length = recipe.model.length
-
-        def sampler(batch_tokens: int) -> WindowSampler:
-            return WindowSampler(len(training), length, batch_tokens, recipe.seed, rotate=recipe.train.rotate)
-
         return TrainingData(
             training=TextWindows(training, length, ring=True),
             validation=TextWindows(validation, length, ring=False),
@@ -49,7 +46,7 @@ class LanguageModelingTask(Task[LanguageModelRecipe]):
             seed=recipe.seed,
             special_tokens=tokenizer.special_tokens,
             collate=collate_windows,
-            sampler=sampler,
+            sampler=partial(window_batches, len(training), length, seed=recipe.seed, rotate=recipe.train.rotate),
         )
 
     def build_model(self, recipe: LanguageModelRecipe, prepared: Path, tokenizer: Tokenizer) -> LanguageModel:

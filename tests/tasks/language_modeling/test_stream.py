@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ from sumpool.tasks.language_modeling.stream import (
     STREAM,
     TextStream,
     TextWindows,
-    WindowSampler,
     collate_windows,
+    window_batches,
     write_stream,
 )
 
@@ -70,8 +71,7 @@ def target_of(windows: TextWindows, index: int) -> list[int]:
 
 @pytest.mark.parametrize("roll", [True, False])
 def test_an_epoch_has_every_window_once(roll: bool) -> None:
-    sampler = WindowSampler(103, 10, 20, seed=3, rotate=float(roll))
-    orders = [np.ravel(sampler.batches(epoch)) for epoch in range(3)]
+    orders = [np.ravel(window_batches(103, 10, 20, epoch, seed=3, rotate=float(roll))) for epoch in range(3)]
     for order in orders:
         shift = min(order % 10) if not roll else order[0] % 10
         assert len(set(order.tolist())) == 10
@@ -80,20 +80,19 @@ def test_an_epoch_has_every_window_once(roll: bool) -> None:
         assert roll or shift == 0
     assert len({tuple(sorted(order.tolist())) for order in orders}) == (3 if roll else 1)
     assert len({tuple(order.tolist()) for order in orders}) == 3
-    again, other = (WindowSampler(103, 10, 20, seed=seed, rotate=float(roll)).batches(2) for seed in (3, 4))
+    again, other = (window_batches(103, 10, 20, 2, seed=seed, rotate=float(roll)) for seed in (3, 4))
     assert np.ravel(again).tolist() == orders[2].tolist() != np.ravel(other).tolist()
 
 
 def test_an_order_is_resumed_at_any_batch() -> None:
-    sampler = WindowSampler(103, 10, 30, seed=1, rotate=1.0)
-    whole = list(itertools.islice(updates_from(Position(), sampler, 1), 9))
+    epochs = partial(window_batches, 103, 10, 30, seed=1, rotate=1.0)
+    whole = list(itertools.islice(updates_from(Position(), epochs, 1), 9))
     for index, (_, position) in enumerate(whole[:-1], 1):
-        assert next(updates_from(position, sampler, 1)) == whole[index]
-    assert len(sampler.longest()) == 3
+        assert next(updates_from(position, epochs, 1)) == whole[index]
 
 
 def test_a_text_shorter_than_a_window_is_one_ring() -> None:
-    assert WindowSampler(5, 10, 30, seed=1, rotate=1.0).batches(0) in ([[start]] for start in range(5))
+    assert window_batches(5, 10, 30, 0, seed=1, rotate=1.0) in ([[start]] for start in range(5))
 
 
 def test_windows_of_a_ring_go_on_at_the_beginning(tmp_path: Path) -> None:
