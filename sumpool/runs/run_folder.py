@@ -258,9 +258,15 @@ def prepared_data_of(run: Path, recipe: BaseRecipe, check: Check = no_op) -> Pat
 
     Raises:
         DataError: If the folder is missing or no prepared data, or a file in it is damaged.
+        RecipeError: If the model was imported, and the settings name no folder.
     """
     folder = recipe.prepared_folder
     named = recipe.data.prepared
+    if named is None and recipe.data.source is None:
+        raise RecipeError(
+            f"data.prepared must be a folder of prepared data, got nothing: {run} was imported and has no documents of "
+            "its own; name some with --set data.prepared=FOLDER"
+        )
     if not named or (not folder.is_dir() and named == load_any_recipe(run).data.prepared):
         with suppress(CheckpointError):  # loading the run reports the damage
             digest = Manifest.read(run).facts.get("data")

@@ -36,16 +36,6 @@ from sumpool.settings import Settings
 _BASELINE_ROWS = ("LEAD", "LexRank", "TextRank", "random", "oracle")
 
 
-def prepared_folder(run: Path, recipe: Recipe, check: Check) -> Path:
-    """Return the verified prepared data of a model; an imported model has none unless the settings name it."""
-    if recipe.data.source is None and recipe.data.prepared is None:
-        raise RecipeError(
-            f"data.prepared must be a folder of prepared data, got nothing: {run} was imported and has no "
-            "documents of its own; name some with --set data.prepared=FOLDER"
-        )
-    return prepared_data_of(run, recipe, check)
-
-
 def evaluate_systems(
     targets: Sequence[Path] = (),
     split: Split = "test",
@@ -112,7 +102,7 @@ def evaluate_systems(
             ),
         )
         config = next(iter(runs.values()))[1].evaluate
-        prepared = prepared_folder(folder, recipe, check)
+        prepared = prepared_data_of(folder, recipe, check)
         documents = _prepared_references(prepared, split, None if files else limit)
         data = file_sha256(prepared / split / "texts.jsonl")
     else:
