@@ -1,6 +1,6 @@
 """Recipe schema, one section per package; only the command line and the workflows use it as a whole."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -62,6 +62,22 @@ class BaseRecipe(Settings):
                 f"{self.train.select_by}"
             )
         return self
+
+    def _require_losses(self, losses: Set[str]) -> None:
+        unknown = sorted(self.train.loss_weights.keys() - losses)
+        if unknown:
+            raise ValueError(
+                f"train.loss_weights must name losses of the model ({', '.join(sorted(losses)) or 'it has none'}), "
+                f"got {', '.join(unknown)}"
+            )
+
+    def _require_loss_weights(self, losses: Sequence[str], learner: str, advice: str) -> None:
+        unweighted = [name for name in losses if name not in self.train.loss_weights]
+        if unweighted:
+            raise ValueError(
+                f"train.loss_weights must name {' and '.join(unweighted)}, by which {learner}, got "
+                f"{', '.join(self.train.loss_weights) or 'nothing'}; {advice}"
+            )
 
 
 RecipeOf = TypeVar("RecipeOf", bound=BaseRecipe)
@@ -148,12 +164,7 @@ class Recipe(BaseRecipe):
         losses = self.model.encoder_losses | (self.model.decoder_losses if self.has_decoder else frozenset())
         if self.train.distillation == "word":
             losses |= frozenset(LAYER_LOSSES)
-        unknown = sorted(self.train.loss_weights.keys() - losses)
-        if unknown:
-            raise ValueError(
-                f"train.loss_weights must name losses of the model ({', '.join(sorted(losses)) or 'it has none'}), "
-                f"got {', '.join(unknown)}"
-            )
+        self._require_losses(losses)
         return self
 
     @model_validator(mode="after")
@@ -175,11 +186,3 @@ class Recipe(BaseRecipe):
                 f"summarize.min_length must be below model.target_length = {longest}, EOS included, got {least}"
             )
         return self
-
-    def _require_loss_weights(self, losses: Sequence[str], learner: str, advice: str) -> None:
-        unweighted = [name for name in losses if name not in self.train.loss_weights]
-        if unweighted:
-            raise ValueError(
-                f"train.loss_weights must name {' and '.join(unweighted)}, by which {learner}, got "
-                f"{', '.join(self.train.loss_weights) or 'nothing'}; {advice}"
-            )

@@ -233,18 +233,8 @@ class LanguageModelRecipe(BaseRecipe):
                 "for English, 200 for Finnish"
             )
         losses = self.model.boundary_losses
-        unknown = sorted(self.train.loss_weights.keys() - set(losses))
-        if unknown:
-            raise ValueError(
-                f"train.loss_weights must name losses of the model ({', '.join(losses) or 'it has none'}), got "
-                f"{', '.join(unknown)}"
-            )
-        unweighted = [name for name in losses if name not in self.train.loss_weights]
-        if unweighted:
-            raise ValueError(
-                f"train.loss_weights must name {' and '.join(unweighted)}, by which model.boundaries learn, got "
-                f"{', '.join(self.train.loss_weights) or 'nothing'}; 1 is usual, and 0 leaves a loss out"
-            )
+        self._require_losses({*losses})
+        self._require_loss_weights(losses, "model.boundaries learn", "1 is usual, and 0 leaves a loss out")
         return self
 
     @model_validator(mode="after")
