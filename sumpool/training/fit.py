@@ -23,7 +23,7 @@ from sumpool.training.config import TrainConfig
 from sumpool.training.hardware import autocast, choose_device, choose_precision, keep_freed_memory, reproducible
 from sumpool.training.journal import JOURNAL, Journal, UpdateLog
 from sumpool.training.processes import current_processes
-from sumpool.training.update import BatchDivision, Updater, count_target_tokens, enough_memory, schedule_factor
+from sumpool.training.update import BatchDivision, Updater, count_target_tokens, schedule_factor
 from sumpool.training.weights import IMITATION, export
 
 STANDARD_ERROR = "_standard_error"
@@ -177,9 +177,9 @@ class _TrainingLoop:
         batches = self.updater.batches(self.data, indices, step)
         data_seconds = time.perf_counter() - begin
         division = self.updater.division
-        failed = division and division.failed
+        failed = division.failed
         metrics = self.updater.update(batches, rate)
-        if division and division.failed != failed:
+        if division.failed != failed:
             self.report(Progress("train", self.state.step, self.config.steps, note=division.note()))
         documents = tuple(name for batch in batches for name in batch.documents)
         self.log.append(step, documents, rate, data_seconds, metrics)
@@ -239,7 +239,7 @@ def validate(
     model.eval()
     reseed(data.seed, 0)
     precision = choose_precision(config.precision, device)
-    division = BatchDivision(config.batch_tokens) if config.auto_batch else None
+    division = BatchDivision(config)
 
     def score(batch: Batch) -> dict[str, Tensor]:
         batch = batch.to(device)
@@ -256,9 +256,7 @@ def validate(
         if processes.size == 1:
             check()
         batch = data.batch(data.validation, indices)
-        with enough_memory(batch, config.batch_tokens):
-            result = division.run(batch, score) if division else score(batch)
-        scored.append((number, count_target_tokens(batch), result))
+        scored.append((number, count_target_tokens(batch), division.run(batch, score)))
     sums = [(number, count, {name: float(value) for name, value in parts.items()}) for number, count, parts in scored]
     tokens, totals = 0, dict[str, float]()
     for _, count, parts in sorted(itertools.chain(*processes.gather(sums)), key=itemgetter(0)):

@@ -154,7 +154,7 @@ class Updater:
 
     Attributes:
         optimizer: AdamW for the trainable parameters.
-        division: Division of batches that memory cannot hold; None without `config.auto_batch`.
+        division: Division of batches that memory cannot hold.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class Updater:
         self._objective = Objective(model, config, self.precision, teacher)
         self.optimizer = build_optimizer(model, config)
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        self.division = BatchDivision(config.batch_tokens, self._parameters) if config.auto_batch else None
+        self.division = BatchDivision(config, self._parameters)
 
     def batches(self, data: TrainingData, indices: Sequence[Sequence[int]], step: int) -> list[Batch]:
         """Seed the random numbers of a step and collate its batches, given the documents of each."""
@@ -264,15 +264,13 @@ class Updater:
             return {"loss": loss.detach(), **parts}
 
         for batch in batches:
-            with enough_memory(batch, self.config.batch_tokens):
-                parts = self.division.run(batch, accumulate) if self.division else accumulate(batch)
-            for name, value in parts.items():
+            for name, value in self.division.run(batch, accumulate).items():
                 totals[name] = totals[name] + value if name in totals else value
         return size, totals, nn.utils.clip_grad_norm_(self._parameters, self.config.clip or math.inf).detach()
 
 
 class BatchDivision:
-    """Work on batches, in halves where memory cannot hold them.
+    """Work on batches, with `train.auto_batch` in halves where memory cannot hold them.
 
     Sums and gradients of the halves add up to those of the batch. A failed attempt leaves neither gradients nor random
     draws behind; without dropout the results are those of the undivided batch up to the rounding of sums.
@@ -281,15 +279,10 @@ class BatchDivision:
         failed: Documents and source tokens per document of the smallest batch that failed; None if none did.
     """
 
-    def __init__(self, batch_tokens: int, parameters: Sequence[nn.Parameter] = ()) -> None:
-        """Divide batches.
-
-        Args:
-            batch_tokens: `train.batch_tokens`, for errors.
-            parameters: Parameters whose gradients the work accumulates.
-        """
+    def __init__(self, config: TrainConfig, parameters: Sequence[nn.Parameter] = ()) -> None:
+        """Divide batches by the settings; the work accumulates the gradients of the parameters."""
         self.failed: tuple[int, int] | None = None
-        self._batch_tokens = batch_tokens
+        self._config = config
         self._parameters = parameters
 
     def note(self) -> str:
@@ -301,10 +294,10 @@ class BatchDivision:
         """Do the work on a batch, or on its halves.
 
         Raises:
-            ResourceError: If memory cannot hold a single document.
+            ResourceError: If memory cannot hold the batch, or a single document of it.
         """
-        if len(batch.documents) == 1:
-            with enough_memory(batch, self._batch_tokens):
+        if not self._config.auto_batch or len(batch.documents) == 1:
+            with enough_memory(batch, self._config.batch_tokens):
                 return work(batch)
         size = len(batch.documents) * batch.ids.size(-1)
         if self.failed is None or size < self.failed[0] * self.failed[1]:
