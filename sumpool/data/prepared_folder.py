@@ -62,6 +62,7 @@ def find_or_prepare(
         RecipeError: If the folder has other content, which is left untouched, or the vocabulary of the tokenizer is not
             that of the settings.
         ResourceError: If memory or disk space runs out.
+        Interrupted: If a signal has come; nothing incomplete is left.
     """
     preferred = config.prepared or default
     if preferred.name in ("", ".."):

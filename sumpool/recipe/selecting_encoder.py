@@ -23,12 +23,7 @@ from sumpool.ranking.selection import find_candidates
 class SelectingEncoder(DocumentEncoder):
     """Encodes documents, or their best sentences, with their summaries."""
 
-    def __init__(
-        self,
-        config: ContentSelectionConfig,
-        folder: Path,
-        language: str,
-    ) -> None:
+    def __init__(self, config: ContentSelectionConfig, folder: Path, language: str) -> None:
         super().__init__(folder, language)
         self._config, self._language = config, language
         self._ranker = Ranker.load(config.ranker_folder)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from torch import nn
 
+from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.progress import Check, Report, no_op
 from sumpool.recipe.schema import DEFAULT as DEFAULT
 from sumpool.recipe.schema import BaseRecipe, RecipeOf
@@ -57,34 +58,12 @@ class Task(ABC, Generic[RecipeOf]):
     evaluate_options: ClassVar[tuple[str, ...] | None] = None
 
     def prepare(
-        self,
-        recipe: RecipeOf,
-        *,
-        skip_bad_rows: bool = False,
-        report: Report = no_op,
-        check: Check = no_op,
+        self, recipe: RecipeOf, *, skip_bad_rows: bool = False, report: Report = no_op, check: Check = no_op
     ) -> "tuple[Path, PreparedReport]":
-        """Prepare the data of a recipe, unless equal data has been prepared.
+        """Return the folder of the data of a recipe, prepared unless it has been, and its report.
 
-        Args:
-            recipe: The recipe.
-            skip_bad_rows: Whether to list rows that cannot be used and go on, instead of stopping at the first.
-            report: Called with progress.
-            check: Called where the work may stop.
-
-        Returns:
-            The prepared folder and the data report.
-
-        Raises:
-            DataError: If a row cannot be used, no documents are left to train on, or the tokenizer of `data.tokenizer`
-                is missing or damaged.
-            RecipeError: If the folder holds something else, or the tokenizer has another vocabulary size than the
-                recipe.
-            ResourceError: If memory or disk runs out.
-            Interrupted: If a signal came; nothing incomplete is left.
+        Arguments and errors are those of `find_or_prepare`.
         """
-        from sumpool.data.prepared_folder import find_or_prepare
-
         folder = find_or_prepare(
             recipe.data, recipe.prepared_folder, skip_bad_rows=skip_bad_rows, report=report, check=check
         )

@@ -137,12 +137,7 @@ class ParallelUpdater(Updater):
     """Updater of one of several processes, all of which make the same update."""
 
     def __init__(
-        self,
-        model: nn.Module,
-        config: TrainConfig,
-        device: torch.device,
-        teacher: Teacher | None,
-        processes: Processes,
+        self, model: nn.Module, config: TrainConfig, device: torch.device, teacher: Teacher | None, processes: Processes
     ) -> None:
         """Distribute the model, with the weights of process 0.
 

@@ -134,16 +134,7 @@ class LoadedClassifier(LoadedRun):
 
 
 def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedClassifier:
-    """Load the run folder of a classifier.
-
-    Args:
-        folder: The run folder; None takes the newest run with a classifier.
-        overrides: Settings to change, each like `train.device=cpu`.
-
-    Raises:
-        CheckpointError: If the folder has no classifier, or a file is damaged or belongs to another model.
-        RecipeError: If an override is wrong.
-    """
+    """Load the run folder of a classifier, by default the newest; errors are those of `load_run_of_task`."""
     run = load_run_of_task(folder, overrides, "classification")
     try:
         splitter, labels = SentenceSplitter(DataReport.load(run.folder).language), Labels.load(run.folder)

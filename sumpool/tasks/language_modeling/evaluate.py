@@ -59,16 +59,7 @@ class LoadedLanguageModel(LoadedRun):
 
 
 def load_language_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedLanguageModel:
-    """Load the run folder of a language model.
-
-    Args:
-        folder: The run folder; None takes the newest run of a language model.
-        overrides: Settings to change, each like `train.device=cpu`.
-
-    Raises:
-        CheckpointError: If the folder has no language model, or a file is damaged or belongs to another model.
-        RecipeError: If an override is wrong.
-    """
+    """Load the run folder of a language model, by default the newest; errors are those of `load_run_of_task`."""
     run = load_run_of_task(folder, overrides, "language_modeling")
     return LoadedLanguageModel(**vars(run), token_bytes=run.tokenizer.token_bytes())
 

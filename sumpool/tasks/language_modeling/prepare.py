@@ -121,14 +121,7 @@ class WordSubwords(SentencePieceModel):
 
 
 def prepare_text(config: TextDataConfig, folder: Path, *, skip_bad_rows: bool, report: Report, check: Check) -> None:
-    """Prepare running text in an empty folder, except for its manifest.
-
-    Args:
-        config: Source and settings.
-        folder: Folder to fill.
-        skip_bad_rows: Whether to skip rows that cannot be used.
-        report: Progress callback.
-        check: Called for every part of the text; an exception stops the work.
+    """Fill a new folder with the prepared text, but for its manifest; see `find_or_prepare`.
 
     Raises:
         DataError: If a row cannot be used, a split has no text, or `data.tokenizer` holds no tokenizer.
