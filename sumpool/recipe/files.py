@@ -131,17 +131,12 @@ class _Dumper(yaml.SafeDumper):
         return True
 
 
-def _add_resolvers(kind: type[_Loader] | type[_Dumper]) -> None:
-    for tag, pattern in _NUMBERS.items():
-        kind.add_implicit_resolver(tag, re.compile(f"^(?:{pattern})$"), list("-+.0123456789"))
-    if kind is _Loader:
-        for tag, (pattern, first) in _WORDS.items():
-            kind.add_implicit_resolver(tag, re.compile(f"^(?:{pattern})$"), list(first))
-
-
 _Loader.yaml_implicit_resolvers = {}
-_add_resolvers(_Loader)
-_add_resolvers(_Dumper)
+for _tag, _pattern in _NUMBERS.items():
+    for _kind in (_Loader, _Dumper):
+        _kind.add_implicit_resolver(_tag, re.compile(f"^(?:{_pattern})$"), list("-+.0123456789"))
+for _tag, (_pattern, _first) in _WORDS.items():
+    _Loader.add_implicit_resolver(_tag, re.compile(f"^(?:{_pattern})$"), list(_first))
 
 
 class Inline(dict[str, Any]):
