@@ -45,6 +45,8 @@ STDIN: Final = "-"
 """Argument that stands for standard input."""
 _PREFETCHED = 8
 """Documents that are prefetched at most; some take many times as long to read as others."""
+_READERS = 2
+"""Threads that prefetch, each with a process."""
 _ZIP = b"PK\x03\x04"
 
 
@@ -179,49 +181,57 @@ def read_all(
         limit: Documents that are read at most; None reads all.
         notice: Called with a sentence about files that are passed over.
     """
-    documents = chain.from_iterable(read_documents(name, options, notice=notice) for name in names)
-    count = _count(names, options)
-    if count is None:
+    notices: list[str] = []
+    files = _files(names, options, notices.append)
+    if files is None:
+        documents = chain.from_iterable(read_documents(name, options, notice=notice) for name in names)
         return islice(documents, limit)
-    return _CountedDocuments(islice(documents, limit), count if limit is None else min(count, limit))
+    for passed_over in notices:
+        notice(passed_over)
+    return _FileDocuments(files[:limit], options)
 
 
-def _count(names: Sequence[str], options: ReadOptions) -> int | None:
-    """Return the number of documents; None if a file may hold several or an argument is a stream."""
+def _files(names: Sequence[str], options: ReadOptions, notice: Callable[[str], None]) -> list[Path] | None:
+    """Return the files that hold a document each; None if one may hold several or an argument is a stream."""
     files: list[Path] = []
     for name in names:
         if name == STDIN or is_address(name):
             return None
         path = Path(name)
-        files += files_of(path, options, ignore_notice) if path.is_dir() else [path]
-    return None if any(uncompressed_suffix(file) in (*ROWS, ".mbox") for file in files) else len(files)
-
-
-def prefetch(documents: Iterator[Document]) -> Iterator[Document]:
-    """Yield documents, and prefetch the next ones in a thread."""
-    # Imported here, as a single document has no next one.
-    from concurrent.futures import ThreadPoolExecutor
-
-    thread = ThreadPoolExecutor(1, "reading")
-    try:
-        waiting = deque(thread.submit(next, documents, None) for _ in range(_PREFETCHED))
-        while document := waiting.popleft().result():
-            waiting.append(thread.submit(next, documents, None))
-            yield document
-    finally:
-        thread.shutdown(wait=False, cancel_futures=True)
+        files += files_of(path, options, notice) if path.is_dir() else [path]
+    return None if any(uncompressed_suffix(file) in (*ROWS, ".mbox") for file in files) else files
 
 
 @final
-class _CountedDocuments(Sized, Iterable[Document]):
-    def __init__(self, documents: Iterator[Document], count: int) -> None:
-        self._documents, self._count = documents, count
+class _FileDocuments(Sized, Iterable[Document]):
+    """Documents of files that hold one each; the next ones are read by threads while one is used."""
 
-    def __iter__(self) -> Iterator[Document]:
-        return prefetch(self._documents) if self._count > 1 else self._documents
+    def __init__(self, files: Sequence[Path], options: ReadOptions) -> None:
+        self._files, self._options = files, options
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._files)
+
+    def __iter__(self) -> Iterator[Document]:
+        if len(self._files) == 1:
+            yield from _file_documents(self._files[0], self._options)
+            return
+        # Imported here, as a single document has no next one.
+        from concurrent.futures import ThreadPoolExecutor
+
+        def read(file: Path) -> list[Document]:
+            return list(_file_documents(file, self._options))
+
+        threads = ThreadPoolExecutor(_READERS, "reading")
+        try:
+            files = iter(self._files)
+            waiting = deque(threads.submit(read, file) for file in islice(files, _PREFETCHED))
+            while waiting:
+                documents = waiting.popleft().result()
+                waiting.extend(threads.submit(read, file) for file in islice(files, 1))
+                yield from documents
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
 
 
 def check_arguments(names: Sequence[str], options: ReadOptions = DEFAULT_OPTIONS) -> None:

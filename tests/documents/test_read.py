@@ -3,7 +3,7 @@ import io
 import json
 import os
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from pathlib import Path
 from threading import Event
 
@@ -11,7 +11,7 @@ import pytest
 
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions, TextBlock
 from sumpool.documents.formats import LIBRARIES
-from sumpool.documents.read import STDIN, check_arguments, files_of, prefetch, read_documents, with_errors
+from sumpool.documents.read import STDIN, check_arguments, files_of, read_all, read_documents, with_errors
 from sumpool.documents.worker import TOO_LARGE
 from sumpool.errors import DataError
 
@@ -97,24 +97,32 @@ def test_folder_yields_a_document_per_file_in_order(tmp_path: Path) -> None:
     assert documents[3].error == f"{paths[3]} must be UTF-8, got byte 0xff at position 0; convert it"
 
 
-def test_the_next_document_is_read_while_one_is_used() -> None:
-    begun = [Event() for _ in range(3)]
+def test_the_next_documents_are_read_while_one_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [tmp_path / f"{number}.txt" for number in range(12)]
+    begun = {path: Event() for path in paths}
 
-    def documents() -> Iterator[Document]:
-        for number, event in enumerate(begun):
-            event.set()
-            yield Document(str(number), "")
-        raise DataError("no more")
+    def read(path: Path, _: ReadOptions) -> Iterator[Document]:
+        begun[path].set()
+        if path == paths[0]:  # takes longer than the next one
+            assert begun[paths[1]].wait(60)
+        if path == paths[-1]:
+            raise DataError("no more")
+        yield Document(str(path), "")
 
-    ahead = prefetch(documents())
-    assert not begun[0].is_set()
-    for number in range(3):
-        assert next(ahead).id == str(number)
-        assert begun[min(number + 1, 2)].wait(60)
+    monkeypatch.setattr("sumpool.documents.read._file_documents", read)
+    documents = read_all(list(map(str, paths)))
+    assert isinstance(documents, Sized)
+    assert len(documents) == 12
+    ahead = iter(documents)
+    assert not begun[paths[0]].is_set()
+    assert next(ahead).id == str(paths[0])
+    assert begun[paths[7]].wait(60)
+    assert not begun[paths[9]].is_set()
+    assert [next(ahead).id for _ in paths[1:-1]] == [str(path) for path in paths[1:-1]]
     with pytest.raises(DataError, match="no more"):
         next(ahead)
-    stopped = prefetch(documents())
-    assert next(stopped).id == "0"
+    stopped = iter(read_all(list(map(str, paths)), limit=3))
+    assert next(stopped).id == str(paths[0])
     stopped.close()  # type: ignore[attr-defined]
 
 
