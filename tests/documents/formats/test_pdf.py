@@ -307,6 +307,17 @@ def test_authors_between_title_and_abstract_are_notices() -> None:
     assert document.title == "On the boats of the harbour"
 
 
+def test_authors_above_two_columns_do_not_interrupt_their_text() -> None:
+    lines = wrap(f"{FIRST} {SECOND} {FIRST} {SECOND}".replace(".", ","), 45)
+    page = show("A title that goes across both of the columns", 120, 740, 18, "F2")
+    for x, y, author, school in ((110, 700, "Anna Berg", "Institute of Boats"), (360, 700, "Bernd Tal", "School")):
+        page += show(author, x, y, 11) + show(school, x, y - 13)
+    page += show_lines(lines[:11], 72, 660) + show_lines(lines[11:], 330, 660)
+    _, first, second, *others = read(pdf([page])).blocks
+    assert (first.text, second.text) == ("Anna Berg Bernd Tal", "Institute of Boats School")
+    assert [block.kind for block in others] == ["paragraph"] * len(others)
+
+
 def test_document_reads_the_same_in_many_threads() -> None:
     content = pdf([column(FIRST, SECOND)] * 3)
     with ThreadPoolExecutor(4) as pool:
