@@ -5,9 +5,8 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum, auto
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from sumpool.documents.document import TextBlock, TextBlockKind
 from sumpool.documents.pdf.lines import PrintedLine
@@ -99,16 +98,8 @@ def measure_body(lines: Sequence[PrintedLine]) -> Body:
     return Body(size, -max(usual)[1] if usual else 1.2, mono, bold, pages)
 
 
-class LineKind(Enum):
-    """Kind of a line."""
-
-    TEXT = auto()
-    CODE = auto()
-    FORMULA = auto()
-    ROW = auto()
-    DEFINITION = auto()
-    CONTENTS = auto()
-    NOTE = auto()
+LineKind = Literal["text", "code", "formula", "row", "definition", "contents", "note"]
+"""Kind of a line."""
 
 
 def classify_lines(lines: Sequence[PrintedLine], body: Body) -> list[LineKind]:
@@ -126,28 +117,28 @@ def _alone(line: PrintedLine, body: Body) -> LineKind:
     """Return the kind of a line as far as the line itself shows it."""
     text = line.text
     if _LEADER.search(text[-_TAIL:]):
-        return LineKind.CONTENTS
+        return "contents"
     if (
         not body.mono
         and line.size < _LARGE_CODE * body.size
         and line.share("mono") >= _MONO_SHARE * (1 - line.share("math")) > 0
     ):
-        return LineKind.CODE
+        return "code"
     parts = text.split()
     is_scattered = len(parts) >= 5 and sum(len(part) == 1 for part in parts) > 0.8 * len(parts)
     if is_scattered or not any(map(str.isalpha, text)):  # as music and diagrams
-        return LineKind.FORMULA
+        return "formula"
     is_symbolic = line.share("math") >= _MATH_SHARE or (len(text) >= 3 and _RELATION.search(text))
     if is_symbolic and sum(map(len, _LETTERS.findall(text))) < 0.4 * len(text):
-        return LineKind.FORMULA
-    return LineKind.TEXT
+        return "formula"
+    return "text"
 
 
 def _mark_rows(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body) -> None:
     """Mark lines with several cells that align with those of a line nearby."""
     several = []
     for number, line in enumerate(lines):
-        if len(line.segments) > 1 and kinds[number] in (LineKind.TEXT, LineKind.FORMULA) and not _is_labelled(line):
+        if len(line.segments) > 1 and kinds[number] in ("text", "formula") and not _is_labelled(line):
             gap = max(b.x0 - a.x1 for a, b in pairwise(line.segments))
             width = sum(segment.x1 - segment.x0 for segment in line.segments)
             is_justified = gap <= _STRETCHED * line.size and width >= _FILLED * (line.right - line.left)
@@ -160,7 +151,7 @@ def _mark_rows(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body) 
             for index in range(number, following + 1):
                 inside = index in (number, following) or lines[index].x0 > line.x0 + _ALIGNED
                 if inside or lines[index].x1 < (line.left + line.right) / 2:
-                    kinds[index] = LineKind.ROW
+                    kinds[index] = "row"
 
 
 def _is_labelled(line: PrintedLine) -> bool:
@@ -172,19 +163,19 @@ def _unmark_continuations(lines: Sequence[PrintedLine], kinds: list[LineKind], b
     """Turn a line of code or numbers into text where it continues the sentence of a full line above."""
     for number in range(1, len(lines)):
         line, before = lines[number], lines[number - 1]
-        if kinds[number] not in (LineKind.CODE, LineKind.FORMULA) or kinds[number - 1] is not LineKind.TEXT:
+        if kinds[number] not in ("code", "formula") or kinds[number - 1] != "text":
             continue
         near = _same_column(line, before)
         near = near and line.y - before.y <= 1.15 * body.leading * max(body.size, before.size)
         full = before.right - before.x1 <= _FULL_LINE * (before.right - before.left)
         if near and full and line.x0 <= before.x0 + 1 and not before.text.endswith((":", ".")):
-            kinds[number] = LineKind.TEXT
+            kinds[number] = "text"
 
 
 def _mark_definitions(lines: Sequence[PrintedLine], kinds: list[LineKind]) -> None:
     """Mark lines with a term and, behind a gap, the start of what it means, in line with a line nearby."""
     for number, line in enumerate(lines):
-        if len(line.segments) != 2 or kinds[number] is not LineKind.TEXT or _is_labelled(line):
+        if len(line.segments) != 2 or kinds[number] != "text" or _is_labelled(line):
             continue
         term, meaning = line.segments
         if len(term.text.split()) > 4 or len(_LETTERS.findall(meaning.text)) < _MEANING_WORDS:
@@ -192,7 +183,7 @@ def _mark_definitions(lines: Sequence[PrintedLine], kinds: list[LineKind]) -> No
         near = (*lines[max(number - 1, 0) : number], *lines[number + 1 : number + 2])
         edges = [other.segments[-1].x0 for other in near if len(other.segments) < 3]
         if any(abs(edge - meaning.x0) <= _ALIGNED for edge in edges):
-            kinds[number] = LineKind.DEFINITION
+            kinds[number] = "definition"
 
 
 def _aligned(line: PrintedLine, other: PrintedLine) -> bool:
@@ -217,9 +208,9 @@ def _mark_contents(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Bo
             inside, last = True, number
         elif inside:
             at_edge = line.right - line.x1 <= body.size
-            if kinds[number] is LineKind.CONTENTS or (at_edge and _ENDS_IN_PAGE.search(text[-_TAIL:])):
+            if kinds[number] == "contents" or (at_edge and _ENDS_IN_PAGE.search(text[-_TAIL:])):
                 for index in range(last + 1, number + 1):
-                    kinds[index] = LineKind.CONTENTS
+                    kinds[index] = "contents"
                 last = number
             else:
                 inside = number - last <= (_WRAPPED if line.page == lines[last].page else 1)
@@ -235,12 +226,12 @@ def _mark_notes(lines: Sequence[PrintedLine], kinds: list[LineKind], body: Body)
         while start > 0 and lines[numbers[start - 1]].size <= _NOTE_SIZE * body.size:
             start -= 1
         small = numbers[start:]
-        marked = [n for n in small if starts_note(lines[n]) and kinds[n] is not LineKind.CONTENTS]
+        marked = [n for n in small if starts_note(lines[n]) and kinds[n] != "contents"]
         if not small or CAPTION.match(lines[small[0]].text) or len(small) > 0.6 * len(numbers):
             continue
         for number in small:
-            if marked and number >= marked[0] and kinds[number] is not LineKind.CONTENTS:
-                kinds[number] = LineKind.NOTE
+            if marked and number >= marked[0] and kinds[number] != "contents":
+                kinds[number] = "note"
 
 
 def starts_note(line: PrintedLine) -> bool:
@@ -392,12 +383,12 @@ _SENTENCE_END = re.compile(r"[.!?:…。\uff01\uff1f][)\]”\"'\u2019»*]*$")
 _RUN_IN = re.compile(r"[^\W\d_]{3}")
 """Letters of bold words that begin a paragraph, such as "DATES:"."""
 _KINDS: dict[LineKind, TextBlockKind] = {
-    LineKind.CODE: "code",
-    LineKind.FORMULA: "code",
-    LineKind.ROW: "table_row",
-    LineKind.CONTENTS: "notice",
+    "code": "code",
+    "formula": "code",
+    "row": "table_row",
+    "contents": "notice",
 }
-_DEFINED: Final = (LineKind.DEFINITION, LineKind.TEXT)
+_DEFINED: Final = ("definition", "text")
 """Kinds of the lines of a definition."""
 _MONO_WIDTH: Final = 0.525  # of a character of a monospaced font, in font sizes
 _MAX_FRONT: Final = 60  # blocks before the abstract
@@ -515,7 +506,7 @@ def group_lines(lines: Sequence[PrintedLine], kinds: Sequence[LineKind], body: B
     groups: list[Group] = []
     for number, (line, kind) in enumerate(zip(lines, kinds, strict=True)):
         continues = number > 0 and _same_column(lines[number - 1], line)
-        continues = continues and (kind is kinds[number - 1] or (kinds[number - 1], kind) == _DEFINED)
+        continues = continues and (kind == kinds[number - 1] or (kinds[number - 1], kind) == _DEFINED)
         if continues and _continues(groups[-1], lines, number, kind, body):
             groups[-1].lines.append(line)
             continue
@@ -524,7 +515,7 @@ def group_lines(lines: Sequence[PrintedLine], kinds: Sequence[LineKind], body: B
         marker = BULLET.match(line.text) or ENUMERATOR.match(line.text)
         if kind in _KINDS:
             groups.append(Group(_KINDS[kind], [line]))
-        elif kind is LineKind.NOTE:
+        elif kind == "note":
             groups.append(Group("paragraph", [line], note=True))
         elif caption and (caption["mark"].strip() or is_styled):
             groups.append(Group("caption", [line]))
@@ -533,7 +524,7 @@ def group_lines(lines: Sequence[PrintedLine], kinds: Sequence[LineKind], body: B
         elif marker:
             groups.append(Group("list_item", [line], marker=marker.end()))
         else:
-            groups.append(Group("list_item" if kind is LineKind.DEFINITION else "paragraph", [line]))
+            groups.append(Group("list_item" if kind == "definition" else "paragraph", [line]))
     return _join_across_breaks(groups, body)
 
 
@@ -576,9 +567,9 @@ def _continues(group: Group, lines: Sequence[PrintedLine], number: int, kind: Li
     """Return whether a line continues the block of the line before it in the same column and of the same kind."""
     line, before = lines[number], lines[number - 1]
     gap = line.y - before.y
-    if kind in (LineKind.CONTENTS, LineKind.ROW, LineKind.DEFINITION):
+    if kind in ("contents", "row", "definition"):
         return False
-    if kind in (LineKind.CODE, LineKind.FORMULA):
+    if kind in ("code", "formula"):
         return gap <= 2.5 * body.leading * body.size
     if group.kind == "heading":
         same = abs(line.size - before.size) <= 0.4 and abs(line.share("bold") - before.share("bold")) < 0.5
@@ -588,7 +579,7 @@ def _continues(group: Group, lines: Sequence[PrintedLine], number: int, kind: Li
         return False
     if gap > body.widest(line, max(line.size, before.size)):
         return False
-    if kind is LineKind.NOTE and starts_note(line):
+    if kind == "note" and starts_note(line):
         return False
     return not _is_new_paragraph(group, lines, number, body)
 

@@ -1,7 +1,6 @@
 from sumpool.documents.pdf.blocks import (
     Body,
     Group,
-    LineKind,
     Vocabulary,
     compose_blocks,
     find_title,
@@ -93,7 +92,7 @@ def test_a_label_without_a_mark_is_a_caption_in_another_style() -> None:
     text = "Figure 3 The harbour at night"
 
     def is_caption(printed: PrintedLine, body: Body) -> bool:
-        return group_lines([printed], [LineKind.TEXT], body)[0].kind == "caption"
+        return group_lines([printed], ["text"], body)[0].kind == "caption"
 
     assert is_caption(line(text, 100, 9), body)
     assert not is_caption(line(text, 100, 10), body)
