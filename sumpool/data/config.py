@@ -6,7 +6,7 @@ The sections of all tasks share the settings of prepared data and of sources wit
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
@@ -113,6 +113,7 @@ class Example:
         summary: Reference summary, or label.
         split: Split of the document.
         second: Second document of a pair; empty without one.
+        where: Location of the row in its file; empty if the id tells it.
     """
 
     id: str
@@ -120,6 +121,7 @@ class Example:
     summary: str
     split: Split
     second: str = ""
+    where: str = field(default="", compare=False)
 
     @property
     def text(self) -> str:

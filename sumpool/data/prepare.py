@@ -213,14 +213,14 @@ def _validated(row: Example | Reject, digests: set[int]) -> Example | Reject:
     """Return the row, or the reason why it cannot be used; `digests` collects the ids."""
     if isinstance(row, Reject):
         return row
-    where = f"document {row.id!r}"
+    where = row.where or f"document {row.id!r}"
     try:
         digest = text_digest(row.id)
         (row.text + row.summary).encode()
     except UnicodeEncodeError as error:
         return Reject(where, f"text must be valid Unicode, got an unpaired surrogate at {error.start}")
     if digest in digests:
-        return Reject(where, "id must be unique, got it a second time")
+        return Reject(where, f"id must be unique, got {row.id!r} a second time")
     digests.add(digest)
     for name, text in (("document", row.document), ("summary", row.summary)):
         if not text.strip():

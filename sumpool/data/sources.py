@@ -118,7 +118,7 @@ class FilesSourceConfig(SplitFilesConfig, SourceConfig, ABC):
                 assigned = split or hash_split(name, self.validation_share, self.test_share)
                 if split == "train" and not has_validation:
                     assigned = hash_split(name, self.validation_share, 0)
-                yield Example(name, document, target, assigned, *second)
+                yield Example(name, document, target, assigned, "".join(second), line.where)
 
     def notes(self) -> Iterator[str]:
         """Return a message per file with guessed field names.

@@ -16,6 +16,7 @@ from sumpool.data.prepare import spans
 from sumpool.data.prepared_folder import find_or_prepare, find_prepared
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard, Texts, TextsWriter
+from sumpool.data.sources import JsonlSourceConfig
 from sumpool.errors import DataError, Interrupted, RecipeError, ResourceError
 from sumpool.progress import Progress, no_op
 from sumpool.text.sentencepiece_tokenizer import Phrases
@@ -179,7 +180,7 @@ def test_invisible_characters_are_reported(tmp_path: Path) -> None:
 
 def test_invalid_examples_are_bad_rows(tmp_path: Path) -> None:
     bad = [
-        (Example("d1", "text", "text", "train"), "document 'd1': id must be unique, got it a second time"),
+        (Example("d1", "text", "text", "train"), "document 'd1': id must be unique, got 'd1' a second time"),
         (Example("new", " \n", "text", "train"), r"document 'new': document must contain text, got ' \\n'"),
         (Example("new", "text", "", "train"), "document 'new': summary must contain text, got ''"),
         (Example("new", "te\ud800xt", "text", "train"), "document 'new': text must be valid Unicode, .* at 2"),
@@ -191,6 +192,14 @@ def test_invalid_examples_are_bad_rows(tmp_path: Path) -> None:
     settings = write(tmp_path / "data", [*corpus(), *(example for example, _ in bad)])
     report, _ = run(settings, tmp_path / "prepared", skip_bad_rows=True)
     assert report.rejected == len(bad)
+
+
+def test_repeated_ids_are_errors_with_their_location(tmp_path: Path) -> None:
+    for name in ("train", "test"):
+        (tmp_path / name).write_text('{"id": "d1", "document": "A text.", "summary": "Text."}\n')
+    source = JsonlSourceConfig(train=tmp_path / "train", test=tmp_path / "test")
+    with pytest.raises(DataError, match=f"^{tmp_path}/test:1: id must be unique, got 'd1' a second time; correct it"):
+        run(DataConfig(source=source, vocabulary=400), tmp_path / "prepared")
 
 
 def test_a_training_document_is_required(tmp_path: Path) -> None:
