@@ -4,6 +4,7 @@ Curves are drawn as PNG and SVG by matplotlib, and written for TensorBoard; both
 """
 
 import io
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -78,13 +79,8 @@ class GeneratedSummary:
 
     def to_record(self) -> dict[str, str | float]:
         """Return the record of the summary in a log of samples."""
-        return {
-            "id": self.id,
-            "summary": self.summary,
-            "repeated": round(self.repeated, 4),
-            "copied": round(self.copied, 4),
-            "novel_bigrams": round(self.novel_bigrams, 4),
-        }
+        shares = {name: round(getattr(self, name), 4) for name in ("repeated", "copied", "novel_bigrams")}
+        return {"id": self.id, "summary": self.summary, **shares}
 
 
 def examine(example: Example, summary: str) -> GeneratedSummary:
@@ -108,11 +104,7 @@ with the summaries in the order of the documents."""
 
 def alarms(summaries: Sequence[GeneratedSummary]) -> Iterator[str]:
     """Warn of every fault that half of the summaries have."""
-    counts: dict[str, int] = {}
-    for summary in summaries:
-        for fault in summary.faults:
-            counts[fault] = counts.get(fault, 0) + 1
-    for fault, count in counts.items():
+    for fault, count in Counter(fault for summary in summaries for fault in summary.faults).items():
         if count >= _ALARM_SHARE * len(summaries):
             yield f"warning: {count} of {len(summaries)} generated summaries {fault}"
 
