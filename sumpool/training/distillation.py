@@ -35,6 +35,8 @@ from sumpool.errors import RecipeError
 from sumpool.training.config import LAYER_LOSSES
 from sumpool.training.weights import IMITATION
 
+Scored = tuple[Scores, dict[str, Tensor], dict[str, Tensor]]
+"""What a model returns of a batch: scores of its target tokens, auxiliary losses, and metrics."""
 Trace = dict[str, list[Tensor]]
 """What layer losses compare of an encoder, by the name of the loss, first layer to last."""
 
@@ -56,15 +58,46 @@ class Teacher:
     losses: tuple[str, ...] = ()
 
     def prepare(self, student: nn.Module) -> None:
-        """Add the linear map of hidden states to a model."""
+        """Move to the device of a student, and add the linear map of hidden states to it."""
+        self.model.to(next(student.parameters()).device)
         if "hidden_states" in self.losses:
             own, other = (model.get_parameter("embedding.weight") for model in (student, self.model))
             linear = nn.Linear(own.size(1), other.size(1), bias=False)
             nn.init.eye_(linear.weight)
             student.add_module(IMITATION, linear.to(own))
 
+    def imitate(
+        self, student: nn.Module, score: Callable[[], Scored], batch: Batch
+    ) -> tuple[Scored, Tensor, dict[str, Tensor]]:
+        """Score a batch by a student, and compare the student with the teacher.
+
+        Args:
+            student: The student.
+            score: Scores the batch by the student.
+            batch: The batch, on the device of both models.
+
+        Returns:
+            Result of `score`, whose losses have those of the layers, means over the documents, too; the training loss,
+            and the divergence from the teacher in nats, both summed over the target tokens.
+
+        Raises:
+            RecipeError: If layers that are compared have other shapes.
+        """
+        assert batch.target is not None, "a training batch has targets"
+        with self._trace(student) as learnt:
+            scores, losses, metrics = score()
+        with self._trace(self.model) as taught, torch.no_grad():
+            reference, *_ = self.model(batch.ids, batch.mask, batch.sentences, batch.target, lengths=batch.lengths)
+        assert reference.distribution, "models give the distributions of their scores"
+        assert scores.distribution, "models give the distributions of their scores"
+        mask = batch.target != batch.pad
+        divergence = token_divergence(reference.distribution, scores.distribution, mask, self.temperature)
+        losses |= self._layer_losses(student, learnt, taught, batch.mask.flatten(0, -2))
+        objective = (1 - self.weight) * scores.nll + self.weight * self.temperature**2 * divergence
+        return (scores, losses, metrics), objective, {"distillation": divergence}
+
     @contextmanager
-    def trace(self, model: nn.Module) -> Iterator[Trace]:
+    def _trace(self, model: nn.Module) -> Iterator[Trace]:
         """Collect what the layer losses compare while a model reads a batch within the context."""
         trace: Trace = {name: [] for name in LAYER_LOSSES}
         encoder = next(module for module in model.modules() if isinstance(module, Encoder))
@@ -94,18 +127,8 @@ class Teacher:
         # Not in the hooks, which activation checkpointing would have to call twice.
         trace["attention_maps"] = [attention_scores(*part) for part in inputs]
 
-    def layer_losses(self, student: nn.Module, learnt: Trace, taught: Trace, mask: Tensor) -> dict[str, Tensor]:
-        """Return the layer losses, means over the documents.
-
-        Args:
-            student: The student.
-            learnt: Its trace.
-            taught: That of the teacher.
-            mask: (documents, length), True at real tokens.
-
-        Raises:
-            RecipeError: If layers that are compared have other shapes.
-        """
+    def _layer_losses(self, student: nn.Module, learnt: Trace, taught: Trace, mask: Tensor) -> dict[str, Tensor]:
+        """Return the layer losses from the traces of a student and the teacher; `mask` is (documents, length)."""
         losses: dict[str, Tensor] = {}
         for name in self.losses:
             first = int(name == "attention_maps")  # layer 0 has none
@@ -122,24 +145,6 @@ class Teacher:
                 error = squared_error(own, other, mask).mean()
                 losses[name] = losses[name] + error if name in losses else error
         return losses
-
-    def divergence(self, scores: Scores, batch: Batch) -> Tensor:
-        """Divergence of the student from the teacher, summed over the target tokens of a batch, in nats.
-
-        Args:
-            scores: Scores of the student.
-            batch: The batch, on the device of both models.
-        """
-        assert batch.target is not None, "a training batch has targets"
-        with torch.no_grad():
-            taught, *_ = self.model(batch.ids, batch.mask, batch.sentences, batch.target, lengths=batch.lengths)
-        assert taught.distribution, "models give the distributions of their scores"
-        assert scores.distribution, "models give the distributions of their scores"
-        return token_divergence(taught.distribution, scores.distribution, batch.target != batch.pad, self.temperature)
-
-    def combine(self, nll: Tensor, divergence: Tensor) -> Tensor:
-        """Return the training loss from negative log-likelihood and divergence."""
-        return (1 - self.weight) * nll + self.weight * self.temperature**2 * divergence
 
 
 def token_divergence(

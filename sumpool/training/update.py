@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING
 
 import torch
@@ -22,7 +23,7 @@ from sumpool.training.hardware import autocast, choose_precision
 from sumpool.training.weights import set_weights, weights_of
 
 if TYPE_CHECKING:
-    from sumpool.training.distillation import Teacher, Trace
+    from sumpool.training.distillation import Teacher
 
 Work = Callable[[Batch], dict[str, Tensor]]
 """Returns sums over the documents of a batch, by name, and may accumulate gradients."""
@@ -86,18 +87,14 @@ class Objective(nn.Module):
         assert batch.target is not None
         with autocast(batch.ids.device, self._precision):
             documents = (batch.ids, batch.mask, batch.sentences, batch.target, batch.phrases)
-            tracing: AbstractContextManager[Trace] = nullcontext({})
+            score = partial(self.model, *documents, self._config.label_smoothing, lengths=batch.lengths)
+            imitation: dict[str, Tensor] = {}
             if self._teacher:
-                tracing = self._teacher.trace(self.model)
-            with tracing as learnt:
-                scores, losses, metrics = self.model(*documents, self._config.label_smoothing, lengths=batch.lengths)
+                (scores, losses, metrics), objective, imitation = self._teacher.imitate(self.model, score, batch)
+            else:
+                scores, losses, metrics = score()
+                objective = scores.nll
             fraction = len(batch.documents) / size.documents
-            objective, imitation = scores.nll, dict[str, Tensor]()
-            if self._teacher:
-                with self._teacher.trace(self._teacher.model) as taught:
-                    imitation["distillation"] = self._teacher.divergence(scores, batch)
-                losses |= self._teacher.layer_losses(self.model, learnt, taught, batch.mask.flatten(0, -2))
-                objective = self._teacher.combine(objective, imitation["distillation"])
             auxiliary_loss = sum(weight * losses[name] for name, weight in self._config.loss_weights.items())
             loss = objective / size.target_tokens + auxiliary_loss * fraction
         log_prob = scores.log_prob
@@ -166,8 +163,6 @@ class Updater:
             RecipeError: If a pattern of `config.trainable` matches no parameter.
         """
         self.model = model
-        if teacher:
-            teacher.model.to(device)
         self.config = config
         self.device = device
         self.precision = choose_precision(config.precision, device)
