@@ -368,19 +368,9 @@ def test_fingerprint_depends_on_the_tokenizer(source_file: Path, tmp_path: Path)
     assert len({taken(tmp_path / name) for name in ("one", "other", "none")} | {fingerprint_of(source_file)}) == 4
 
 
-@pytest.fixture
-def listed_folder(tmp_path: Path) -> Path:
-    listed_folder = tmp_path / "folder"
-    (listed_folder / "inner").mkdir(parents=True)
-    (listed_folder / "file").write_text("content")
-    (listed_folder / "inner" / "file").write_bytes(bytes(3 << 20))
-    write_manifest(listed_folder, {"fingerprint": "made from this"}, no_op)
-    return listed_folder
-
-
-def test_content_digest_depends_on_files_only(listed_folder: Path, tmp_path: Path) -> None:
-    before = content_digest(listed_folder)
-    moved = listed_folder.rename(tmp_path / "moved")
+def test_content_digest_depends_on_files_only(folder: Path, tmp_path: Path) -> None:
+    before = content_digest(folder)
+    moved = folder.rename(tmp_path / "moved")
     (moved / "manifest.json").unlink()
     write_manifest(moved, {"fingerprint": "made from that"}, no_op)
     assert content_digest(tmp_path / "moved") == before
