@@ -279,13 +279,53 @@ class _PendingRequest:
 
 
 class _Queue:
-    """Requests that wait for a thread."""
+    """Requests that wait for a thread, which is always the same: each one that calls PyTorch has memory of its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, summarize: Summarize, batch_documents: int) -> None:
         self.jobs: list[_PendingRequest] = []
         self.arrived = asyncio.Event()
-        # Always the same thread: each one that calls PyTorch has threads and memory of its own.
-        self.thread = ThreadPoolExecutor(1, "summaries")
+        self._summarize = summarize
+        self._batch_documents = batch_documents
+
+    async def serve(self) -> None:
+        """Serve one batch at a time until cancelled."""
+        loop, thread = asyncio.get_running_loop(), ThreadPoolExecutor(1, "summaries")
+        try:
+            while True:
+                await self.arrived.wait()
+                if not (batch := self._next_batch()):
+                    self.arrived.clear()
+                    continue
+                documents = [document for job in batch for document in job.documents]
+                try:
+                    results = iter(await loop.run_in_executor(thread, self._summarize, documents, batch[0].options))
+                except Exception as error:
+                    for job in batch:
+                        if not job.results.done():
+                            job.results.set_exception(error)
+                    continue
+                for job in batch:
+                    of_job = list(islice(results, len(job.documents)))
+                    if not job.results.done():
+                        job.results.set_result(of_job)
+        finally:
+            thread.shutdown(wait=False)
+
+    def _next_batch(self) -> list[_PendingRequest]:
+        """Take the first request, and others with its options as long as they fit."""
+        batch: list[_PendingRequest] = []
+        documents = characters = 0
+        for job in list(self.jobs):
+            fits = (
+                documents + len(job.documents) <= self._batch_documents
+                and characters + job.characters <= _BATCH_CHARACTERS
+            )
+            if not batch or (job.options == batch[0].options and fits):
+                self.jobs.remove(job)
+                batch.append(job)
+                documents += len(job.documents)
+                characters += job.characters
+        return batch
 
 
 @final
@@ -298,9 +338,7 @@ class Batcher:
     """
 
     def __init__(self, summarize: Summarize, batch_documents: int) -> None:
-        self._summarize = summarize
-        self._batch_documents = batch_documents
-        self._short, self._long = _Queue(), _Queue()
+        self._short, self._long = (_Queue(summarize, batch_documents) for _ in range(2))
 
     @property
     def waiting(self) -> int:
@@ -325,47 +363,4 @@ class Batcher:
 
     async def run(self) -> None:
         """Serve the queues until cancelled."""
-        await asyncio.gather(self._serve_all(self._short), self._serve_all(self._long))
-
-    async def _serve_all(self, queue: _Queue) -> None:
-        try:
-            while True:
-                await queue.arrived.wait()
-                if batch := self._next_batch(queue.jobs):
-                    await self._serve(batch, queue.thread)
-                else:
-                    queue.arrived.clear()
-        finally:
-            queue.thread.shutdown(wait=False)
-
-    def _next_batch(self, jobs: list[_PendingRequest]) -> list[_PendingRequest]:
-        """Take the first request, and others with its options as long as they fit."""
-        batch: list[_PendingRequest] = []
-        documents = characters = 0
-        for job in list(jobs):
-            fits = (
-                documents + len(job.documents) <= self._batch_documents
-                and characters + job.characters <= _BATCH_CHARACTERS
-            )
-            if not batch or (job.options == batch[0].options and fits):
-                jobs.remove(job)
-                batch.append(job)
-                documents += len(job.documents)
-                characters += job.characters
-        return batch
-
-    async def _serve(self, batch: Sequence[_PendingRequest], thread: ThreadPoolExecutor) -> None:
-        documents = [document for job in batch for document in job.documents]
-        loop = asyncio.get_running_loop()
-        try:
-            results = await loop.run_in_executor(thread, self._summarize, documents, batch[0].options)
-        except Exception as error:
-            for job in batch:
-                if not job.results.done():
-                    job.results.set_exception(error)
-            return
-        remaining = iter(results)
-        for job in batch:
-            of_job = list(islice(remaining, len(job.documents)))
-            if not job.results.done():
-                job.results.set_result(of_job)
+        await asyncio.gather(self._short.serve(), self._long.serve())
