@@ -398,8 +398,18 @@ _MIN_MARKED = 2
 _STOPS = ".;,:\u3002\uff1b\uff0c\uff1a\uff01"
 
 
-Heading = tuple[list[TextRow], int]
-"""Lines of a heading, without rules, and its level."""
+class TextPart(NamedTuple):
+    """Part of a text.
+
+    Attributes:
+        kind: Kind of the part.
+        rows: Its lines, without rules; the mark of the first is that of a list item or a heading.
+        level: Depth of a heading or a list item, from 1; 0 for other kinds.
+    """
+
+    kind: TextBlockKind
+    rows: Sequence[TextRow]
+    level: int = 0
 
 
 class Headings:
@@ -419,13 +429,13 @@ class Headings:
         marked = sum(self._marked(group, index) > 0 for group in groups for index in range(len(group)))
         self.is_marked = marked >= _MIN_MARKED
 
-    def split(self, index: int) -> Iterator[tuple[Heading | None, list[TextRow]]]:
+    def split(self, index: int) -> Iterator[tuple[TextPart | None, list[TextRow]]]:
         """Yield the headings of a group, each with the lines below it; None above the first."""
         group = self.groups[index]
         if is_fenced(group):
             yield None, group
             return
-        heading: Heading | None = None
+        heading: TextPart | None = None
         rows: list[TextRow] = []
         position = 0
         while position < len(group):
@@ -441,15 +451,15 @@ class Headings:
                 rule = group[position - 1].text[0]
                 if not level and rule not in self.rules:
                     self.rules.append(rule)
-                heading, rows = (titles, level or 1 + self.rules.index(rule)), []
+                heading, rows = TextPart("heading", titles, level or 1 + self.rules.index(rule)), []
             else:
                 rows.append(group[position])
                 position += 1
         is_capitals = heading is None and len(rows) > 1 and _is_capitals(rows[0])
         if is_capitals and rows[1].text[0].isalpha() and not rows[1].text.isupper():  # no rest of the heading
-            yield (rows[:1], 1), rows[1:]
+            yield TextPart("heading", rows[:1], 1), rows[1:]
         elif heading is None and (level := self._level(index)):
-            yield ([row._replace(mark=0) for row in rows], level), []
+            yield TextPart("heading", [row._replace(mark=0) for row in rows], level), []
         else:
             yield heading, rows
 
@@ -541,20 +551,6 @@ def _is_capitals(row: TextRow) -> bool:
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-class TextPart(NamedTuple):
-    """Part of a text.
-
-    Attributes:
-        kind: Kind of the part.
-        rows: Its lines; the mark of the first is that of a list item or a heading.
-        level: Depth of a heading or a list item, from 1; 0 for other kinds.
-    """
-
-    kind: TextBlockKind
-    rows: Sequence[TextRow]
-    level: int = 0
-
-
 def text_blocks(text: str) -> Iterator[TextBlock]:
     """Yield the blocks of a text, each in one line but for code."""
     for part in _text_parts(text):
@@ -601,7 +597,7 @@ def _text_parts(text: str) -> Iterator[TextPart]:
     for index in range(len(groups)):
         for heading, rows in headings.split(index):
             if heading:
-                yield TextPart("heading", *heading)
+                yield heading
             yield from _body(rows, edge, headings.base_indent)
 
 
