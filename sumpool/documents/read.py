@@ -3,7 +3,8 @@
 import re
 import sys
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence, Sized
+from contextlib import closing
 from dataclasses import replace
 from fnmatch import fnmatch
 from io import BytesIO
@@ -188,7 +189,7 @@ def read_all(
         return islice(documents, limit)
     for passed_over in notices:
         notice(passed_over)
-    return _FileDocuments(files[:limit], options)
+    return _FileDocuments(files, options, limit)
 
 
 def _files(names: Sequence[str], options: ReadOptions, notice: Callable[[str], None]) -> list[Path] | None:
@@ -206,13 +207,17 @@ def _files(names: Sequence[str], options: ReadOptions, notice: Callable[[str], N
 class _FileDocuments(Sized, Iterable[Document]):
     """Documents of files that hold one each; the next ones are read by threads while one is used."""
 
-    def __init__(self, files: Sequence[Path], options: ReadOptions) -> None:
-        self._files, self._options = files, options
+    def __init__(self, files: Sequence[Path], options: ReadOptions, limit: int | None) -> None:
+        self._files, self._options, self._limit = files[:limit], options, limit
 
     def __len__(self) -> int:
         return len(self._files)
 
     def __iter__(self) -> Iterator[Document]:
+        with closing(self._documents()) as documents:
+            yield from islice(documents, self._limit)  # a file may be a mailbox that its name does not tell
+
+    def _documents(self) -> Generator[Document, None, None]:
         if len(self._files) == 1:
             yield from _file_documents(self._files[0], self._options)
             return

@@ -126,6 +126,15 @@ def test_the_next_documents_are_read_while_one_is_used(tmp_path: Path, monkeypat
     stopped.close()  # type: ignore[attr-defined]
 
 
+def test_a_limit_counts_the_mails_of_a_mailbox_without_its_suffix(tmp_path: Path) -> None:
+    header = "From ada@example.org Mon Mar  2 10:00:00 2026\nFrom: ada@example.org\nTo: bo@example.org\nSubject: Quay\n"
+    mail = f"{header}Date: Mon, 2 Mar 2026 10:00:00 +0000\n\nThe quay is wet.\n\n"
+    inbox = write(tmp_path / "inbox", 3 * mail)
+    assert [document.text for document in read_all([inbox])] == 3 * ["The quay is wet."]
+    assert len(list(read_all([inbox], limit=2))) == 2
+    assert len(list(read_all([inbox, inbox], limit=4))) == 4
+
+
 def test_unreadable_file_is_a_document_with_an_error(tmp_path: Path) -> None:
     (missing,) = read_documents(str(tmp_path / "missing.txt"))
     assert "must be a file that can be read" in missing.error
