@@ -17,7 +17,7 @@ from sumpool.io.manifest import NAME, FileDigest
 from sumpool.progress import no_op
 from sumpool.training.checkpoint import Checkpoints
 from tests.conftest import TOY, story, write_run
-from tests.torture.figures import Measured, wait, wait_for_lines
+from tests.torture.figures import Measured, state, wait, wait_for_lines
 
 ID: Final = "A4"
 FIGURE: Final = (
@@ -142,7 +142,7 @@ def _stop(case: _Case, folder: Path, faults: list[str]) -> tuple[str, float, boo
         wait(lambda: process.poll() is not None or _answers(process.pid), _SECONDS)
     is_answering = process.poll() is None and _answers(process.pid)
     process.send_signal(signal.SIGSTOP)  # so that no update is made between the look at the log and the signal
-    wait(lambda: process.poll() is not None or _state(process.pid) == "T", _SECONDS)
+    wait(lambda: process.poll() is not None or state(process.pid) == "T", _SECONDS)
     updates = _updates(log)
     start = time.monotonic()
     process.send_signal(case.number)
@@ -177,13 +177,6 @@ def _stop(case: _Case, folder: Path, faults: list[str]) -> tuple[str, float, boo
 def _updates(log: Path) -> int:
     """Count the updates in the log of a training."""
     return log.read_bytes().count(b'"kind": "step"') if log.exists() else 0
-
-
-def _state(process: int) -> str:
-    """Return the letter of a process's state, such as T when it is stopped."""
-    with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-    return ""
 
 
 def _wait_for_delivery(process: "subprocess.Popen[str]", number: signal.Signals) -> None:

@@ -12,7 +12,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -22,7 +21,7 @@ import torch
 from sumpool.training.fit import fit
 from sumpool.training.journal import JOURNAL
 from sumpool.training.processes import join_processes
-from tests.torture.figures import Measured, wait, wait_for_lines
+from tests.torture.figures import Measured, state, wait, wait_for_lines
 from tests.training.several import Training, kill_one, run_training
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 
@@ -98,19 +97,12 @@ def _launch(run: Path, parallel: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def _have_ended(processes: Sequence[int]) -> bool:
+    return all(state(process) in ("", "Z", "X") for process in processes)
+
+
 def _workers(run: Path) -> Sequence[int]:
     return [int((run.parent / f"{run.name}-{rank}.pid").read_text()) for rank in range(2)]
-
-
-def _have_ended(processes: Sequence[int]) -> bool:
-    return not any(map(_is_alive, processes))
-
-
-def _is_alive(process: int) -> bool:
-    with suppress(OSError):
-        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
-        return state not in "ZX"
-    return False
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from sumpool.documents.read import read_all
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.summarize_corpus import JOURNAL
 from tests.conftest import story, write_run
-from tests.torture.figures import Measured, wait_for_lines
+from tests.torture.figures import Measured, family, wait_for_lines
 
 ID: Final = "A9"
 FIGURE: Final = "kill -9 of workers, and of the command, in a corpus on Ray: every row once, as in one process"
@@ -90,22 +90,9 @@ def _kill_worker(command: int, draw: random.Random) -> bool:
 
 def worker_processes(command: int) -> list[int]:
     """Return the workers of a local cluster that a process has started."""
-    return [pid for pid in _descendants(command) if b"Summarizer" in _read(Path(f"/proc/{pid}/cmdline"))]
-
-
-def _descendants(process: int) -> list[int]:
-    parents = {
-        int(path.name): int(status.rpartition(b")")[2].split()[1])
-        for path in Path("/proc").glob("[0-9]*")
-        if (status := _read(path / "stat"))
-    }
-    family = {process}
-    while more := {pid for pid, parent in parents.items() if parent in family and pid not in family}:
-        family |= more
-    return sorted(family - {process})
-
-
-def _read(path: Path) -> bytes:
-    with suppress(OSError):
-        return path.read_bytes()
-    return b""
+    workers = []
+    for process in family(command):
+        with suppress(OSError):  # it has ended
+            if b"Summarizer" in Path(f"/proc/{process}/cmdline").read_bytes():
+                workers.append(process)
+    return workers

@@ -7,7 +7,7 @@ an empty folder. Random choices come from a seeded generator, so that a count al
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -61,16 +61,28 @@ def wait_for_lines(path: Path, count: int, process: "subprocess.Popen[Any]", sec
     )
 
 
+def state(process: int) -> str:
+    """Return the letter of a process's state, such as T when it is stopped; empty if there is no such process."""
+    with suppress(OSError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    return ""
+
+
+def family(process: int) -> Iterator[int]:
+    """Yield a process and those that it has started, directly or not."""
+    yield process
+    with suppress(OSError):  # it has ended
+        for task in Path(f"/proc/{process}/task").iterdir():
+            for child in (task / "children").read_text().split():
+                yield from family(int(child))
+
+
 def memory(process: int) -> float:
     """Resident memory of a process and those that it has started, in MB."""
     pages = 0
-    waiting = [process]
-    while waiting:
-        folder = Path(f"/proc/{waiting.pop()}")
+    for member in family(process):
         with suppress(OSError, IndexError):  # it has ended
-            pages += int((folder / "statm").read_text().split()[1])
-            for task in (folder / "task").iterdir():
-                waiting += map(int, (task / "children").read_text().split())
+            pages += int(Path(f"/proc/{member}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
