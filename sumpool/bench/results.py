@@ -146,10 +146,10 @@ def _tables(package: str) -> dict[str, Any]:
     return tomllib.loads(files(package).joinpath("tables.toml").read_text(encoding="utf-8"))
 
 
-def text_table(title: str, headings: Sequence[str], lines: Iterable[Sequence[str]], notes: Sequence[str] = ()) -> Table:
+def text_table(title: str, headings: Sequence[str], lines: Iterable[Sequence[str]]) -> Table:
     """Table of texts that are already written."""
     rows = [Row({str(index): text for index, text in enumerate(line)}) for line in lines]
-    return Table(title, [Column(heading, str(index)) for index, heading in enumerate(headings)], rows, notes)
+    return Table(title, [Column(heading, str(index)) for index, heading in enumerate(headings)], rows)
 
 
 def where(rows: Iterable[Row], labels: Mapping[str, Any]) -> list[Row]:
