@@ -105,7 +105,8 @@ def mark_contents(blocks: Sequence[TextBlock]) -> tuple[TextBlock, ...]:
     entries: set[str] | None = None
     for block in blocks:
         end = block.text[-_MAX_ENTRY:]
-        name = _ENTRY_NUMBER.sub("", end).strip(" .:-").lower()
+        may_be_name = entries is not None or len(end.rstrip(" .0123456789")) < _MIN_PROSE
+        name = _ENTRY_NUMBER.sub("", end).strip(" .:-").lower() if may_be_name else ""
         is_long = len(block.text) >= _MIN_PROSE and block.text[-1] in ".!?:"
         if name in _CONTENTS and block.kind in ("heading", "paragraph", "list_item"):
             entries = set()

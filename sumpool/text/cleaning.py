@@ -71,6 +71,8 @@ def remove_invisible(text: str, layout: bool = False) -> tuple[str, int]:
     Line ends become line feeds, and letters with their accents one character each (NFC), so that copies of a document
     from different systems are equal.
     """
+    if text.isascii() and text.isprintable():
+        return text, 0
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\x85", "\n")
     visible = (_INVISIBLE_IN_LAYOUT if layout else _INVISIBLE).sub(spelling, text)
     return unicodedata.normalize("NFC", visible), len(text) - len(visible)
