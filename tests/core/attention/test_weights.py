@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.attention import skeinformer
+from sumpool.core.attention import routing, skeinformer
 from sumpool.core.attention._base import Attention, AttentionConfig
 from sumpool.core.attention.efficient import EfficientAttention, EfficientAttentionConfig
 from sumpool.core.attention.global_tokens import GlobalTokensAttention, GlobalTokensAttentionConfig
@@ -21,6 +21,7 @@ from sumpool.core.attention.linformer import LinformerAttention, LinformerAttent
 from sumpool.core.attention.lsh import LshAttention, LshAttentionConfig
 from sumpool.core.attention.nystrom import NystromAttention, NystromAttentionConfig
 from sumpool.core.attention.performer import PerformerAttention, PerformerAttentionConfig
+from sumpool.core.attention.routing import RoutingAttention, RoutingAttentionConfig
 from sumpool.core.attention.skeinformer import SkeinformerAttention, SkeinformerAttentionConfig
 from sumpool.core.attention.skyformer import SkyformerAttention, SkyformerAttentionConfig
 from sumpool.core.attention.synthesizer import SynthesizerAttention, SynthesizerAttentionConfig, SynthesizerKind
@@ -50,6 +51,7 @@ CONFIGS: list[AttentionConfig] = [
     ),
     *(NystromAttentionConfig(landmarks=landmarks, kernel=kernel) for landmarks, kernel in product((1, 7), (0, 5))),
     PerformerAttentionConfig(features=10),
+    *(RoutingAttentionConfig(clusters=clusters) for clusters in (1, 3, 4, 20)),
     *(
         SkeinformerAttentionConfig(samples=7, sampling=sampling, row_normalization=rows, reuse_pilot=reuse)
         for sampling, rows, reuse in product(
@@ -67,6 +69,7 @@ CONFIGS: list[AttentionConfig] = [
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_equals_explicit_weights(config: AttentionConfig, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(skeinformer, "MAX_WEIGHTS", 2000)
+    monkeypatch.setattr(routing, "MIN_CLUSTER_TOKENS", 6)
     attention = config.build(16, 4).double()
 
     def naive(states: Tensor) -> Tensor:
@@ -186,6 +189,20 @@ def _(attention: PerformerAttention, states: Tensor) -> Tensor:
         (part @ attention.directions.T - part.square().sum(2, keepdim=True) / 2).exp() for part in (query, key)
     )
     return normalise(query @ key.mT)
+
+
+@weights_of.register
+def _(attention: RoutingAttention, states: Tensor) -> Tensor:
+    query, key = (F.layer_norm(part, (4,)) for part in project(attention, states)[:2])
+    count, memberships = len(states), torch.zeros(4, len(states), 1)
+    size, weights = min(count, max(6, math.ceil(count / attention.clusters))), torch.zeros(4, count, count).double()
+    for head in range(4):
+        for centroid in F.normalize(attention.centroids[head], dim=1):
+            products = (((part[head] @ centroid) * 2**12).round() for part in (query, key))
+            queries, keys = (part.argsort(descending=True, stable=True)[:size] for part in products)
+            weights[head, queries[:, None], keys] += (query[head, queries] @ key[head, keys].T / 2).softmax(1)
+            memberships[head, queries] += 1
+    return weights / memberships.clamp(min=1)
 
 
 @weights_of.register
