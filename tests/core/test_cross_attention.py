@@ -366,3 +366,17 @@ def test_only_selected_sentences_are_read(long_memory: Tokens, beam_queries: Ten
 
 def _first(precomputed: dict[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor[:1] for name, tensor in precomputed.items()}
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("kind", KINDS)
+def test_gpu_and_cpu_agree(kind: str) -> None:
+    attention, tokens = build(kind), make_tokens(120, 61, 7, length=128)
+    queries = torch.randn(3, 5, 16, dtype=torch.float64)
+    precomputed = precompute(attention, tokens)
+    expected, stepped = attention(queries, precomputed).states, attention.step(queries, precomputed)
+    precomputed = {name: part.cuda() for name, part in precomputed.items()}
+    attention = attention.cuda()
+    torch.testing.assert_close(attention(queries.cuda(), precomputed).states.cpu(), expected, atol=1e-10, rtol=0)
+    torch.testing.assert_close(attention.step(queries.cuda(), precomputed).cpu(), stepped, atol=1e-10, rtol=0)
