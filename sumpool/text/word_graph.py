@@ -35,7 +35,7 @@ class SentenceWords:
     """
 
     vocabulary: Sequence[str]
-    numbers: Indices
+    numbers: NDArray[np.int32]
     sizes: Indices
 
     @classmethod
@@ -47,9 +47,9 @@ class SentenceWords:
             before = len(numbers)
             numbers.extend([vocabulary.setdefault(word, len(vocabulary)) for word in words])
             sizes.append(len(numbers) - before)
-        return cls(list(vocabulary), np.frombuffer(numbers, np.int32).astype(np.int64), np.frombuffer(sizes, np.int64))
+        return cls(list(vocabulary), np.frombuffer(numbers, np.int32), np.frombuffer(sizes, np.int64))
 
-    @cached_property
+    @property
     def sentence(self) -> Indices:
         """Sentence of each word, (words,)."""
         return np.repeat(np.arange(len(self)), self.sizes)
@@ -81,7 +81,7 @@ class SentenceWords:
         others = [
             vocabulary.setdefault(new, len(vocabulary)) if (new := replace(old)) else -1 for old in self.vocabulary
         ]
-        numbers = np.array(others, np.int64)[self.numbers]
+        numbers = np.array(others, np.int32)[self.numbers]
         sizes = np.bincount(self.sentence[numbers >= 0], minlength=len(self))
         return SentenceWords(list(vocabulary), numbers[numbers >= 0], sizes)
 
