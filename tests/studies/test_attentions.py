@@ -216,12 +216,12 @@ def test_layers_without_queries_and_keys_are_refused(monkeypatch: pytest.MonkeyP
 SMALL_STUDY = ("study.lengths=[16, 32, 500]", "study.features=[4, 8]", "study.repeats=1", "study.head_dim=8")
 
 
-def prepared(folder: Path, documents: int) -> list[str]:
-    return [*SMALL_STUDY, prepare(folder, documents)[-1], "study.documents=3"]
+def prepared(folder: Path, documents: int, run: Path) -> list[str]:
+    return [*SMALL_STUDY, prepare(folder, documents, run)[-1], "study.documents=3"]
 
 
 def test_weights_of_a_run_are_measured_too(run_folder: Path, tmp_path: Path) -> None:
-    report = run_study("approximation", run_folder, overrides=prepared(tmp_path, 7))
+    report = run_study("approximation", run_folder, overrides=prepared(tmp_path, 7, run_folder))
     assert (report.recipe, report.suite) == ("random", "approximation")
     rows = report.result.rows["approximation"]
     assert unique(rows, "weights") == ["random", "trained"]
