@@ -31,21 +31,21 @@ class Int8LinearBuildHook(BuildHookInterface[Any]):
             return
         source = Path(self.root, "sumpool/core/nn/int8_linear.cpp")
         library = source.with_name("libint8_linear.so.1")  # no name of an extension module
+        temporary = library.with_suffix(
+            ".tmp"
+        )  # moved into place: a process that has loaded the previous file keeps it
         compiler = os.environ.get("CXX", "c++")
         with tempfile.TemporaryDirectory() as folder:
-            linked = Path(folder, library.name)
+            compiled = Path(folder, "int8_linear.o")
             try:
-                subprocess.run([compiler, *COMPILE, "-c", source, "-o", f"{folder}/int8_linear.o"], check=True)
+                subprocess.run([compiler, *COMPILE, "-c", source, "-o", compiled], check=True)
                 # Without -fopenmp, which would load a second OpenMP beside that of torch.
-                subprocess.run([compiler, "-shared", "-nostdlib", f"{folder}/int8_linear.o", "-o", linked], check=True)
+                subprocess.run([compiler, "-shared", "-nostdlib", compiled, "-o", temporary], check=True)
             except (OSError, subprocess.CalledProcessError) as error:
                 self.app.display_warning(f"int8 linear layers will be those of torch, as {compiler} failed: {error}")
                 library.unlink(missing_ok=True)
                 return
-            # A process that has loaded the previous file keeps it.
-            temporary = library.with_suffix(".tmp")
-            temporary.write_bytes(linked.read_bytes())
-            temporary.replace(library)
+        temporary.replace(library)
         build_data["artifacts"].append(str(library.relative_to(self.root)))
         build_data["pure_python"] = False
         build_data["tag"] = "py3-none-manylinux2014_x86_64"
