@@ -1,7 +1,7 @@
 """Time of encoding and of a decoding step by precision: `python docs/scripts/precisions.py RECIPE --beams 2`.
 
-The weights of a recipe are random. The precisions take turns in one process with one thread, so that times are seconds
-of its processor, whatever else the machine does.
+The weights of a recipe are random. The precisions, and int8 with and without the compiled layer where there is one,
+take turns in one process with one thread, so that times are seconds of its processor, whatever else the machine does.
 """
 
 import argparse
@@ -10,11 +10,13 @@ import statistics
 import sys
 import time
 from pathlib import Path
+from unittest.mock import patch
 
 import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.nn.quantization import Precision, has_packed_bf16, quantize
+from sumpool.core.nn import quantization
+from sumpool.core.nn.quantization import Precision, compiled_linear, has_packed_bf16, quantize
 from sumpool.recipe.load import load_recipe
 
 
@@ -36,16 +38,21 @@ def main() -> None:
     precisions: list[Precision] = ["fp32", "int8"]
     if has_packed_bf16():
         precisions.append("bf16")
-    models = {precision: copy.deepcopy(model) for precision in precisions}
-    for precision, quantized in models.items():
-        quantize(quantized, precision)
-    times: dict[Precision, list[tuple[float, float]]] = {precision: [] for precision in models}
+    models: dict[str, SummarizationModel] = {}
+    for precision in precisions:
+        models[precision] = copy.deepcopy(model)
+        quantize(models[precision], precision)
+    if compiled_linear():
+        models["int8 of torch"] = copy.deepcopy(model)
+        with patch.object(quantization, "compiled_linear", lambda: None):
+            quantize(models["int8 of torch"], "int8")
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in models}
     for _ in range(arguments.repeat):
-        for precision, quantized in models.items():
-            times[precision].append(measure(quantized, arguments))
-    for precision, pairs in times.items():
+        for name, quantized in models.items():
+            times[name].append(measure(quantized, arguments))
+    for name, pairs in times.items():
         encoding, step = (statistics.median(column) for column in zip(*pairs, strict=True))
-        sys.stdout.write(f"{precision}: encoding {1e3 * encoding:,.1f} ms, a step {1e3 * step:.2f} ms\n")
+        sys.stdout.write(f"{name}: encoding {1e3 * encoding:,.1f} ms, a step {1e3 * step:.2f} ms\n")
 
 
 @torch.inference_mode()
