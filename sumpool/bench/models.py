@@ -226,8 +226,10 @@ class LengthSweep:
         """Measure every length, after everything has run on a short document."""
         lengths = with_steps(self.wanted)
         short = Documents.random(1, min(SHORT, lengths[0] // 2), self.settings.target, self.conditions)
-        for cell, costs in self.costs.items():
+        for number, (cell, costs) in enumerate(self.costs.items()):
             self.check()
+            # Peers choose their precision here, which takes minutes where their graphs are exported first.
+            self.report(Progress("bench: warm-up", number, len(self.costs), {cell[0]: cell[1]}))
             costs.warm_up(self._work(cell, short, FEW))
         for work, _ in self.probes.values():
             work()

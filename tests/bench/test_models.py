@@ -301,6 +301,7 @@ def test_a_bar_never_goes_back_and_reaches_its_end() -> None:
     settings = BenchConfig(lengths=(16, 32), workloads=("encode",), repeats=2)
     systems = {"model": Subject(CONFIG, CONDITIONS)}
     LengthSweep(systems, settings, CONDITIONS, lambda: 60.0, heard.append, no_op).measure()
+    assert heard.pop(0) == Progress("bench: warm-up", 0, 1, {"encode": "model"})
     assert [each.done for each in heard] == [0, 1, 2, 3, 5, 7, 9]
     assert {each.total for each in heard} == {9}
     assert heard[0].metrics == {"encode": "16 tokens, model"}
@@ -457,6 +458,9 @@ def test_a_recipe_needs_no_data(tiny_recipe: Path) -> None:
         (model, length) for model in ("model", "blockwise", "vanilla") for length in (16, 32)
     }
     assert heard.pop(0).note == "this takes at most about 540 s; bench.seconds changes that"
+    warm_up = [each for each in heard if each.task == "bench: warm-up"]
+    assert [each.done for each in warm_up] == list(range(9))
+    heard = heard[9:]
     assert [each.done for each in heard] == sorted(each.done for each in heard)
     assert {each.total for each in heard} == {heard[-1].done} == {2 * 9 + 2 * 2 * 9}  # 32 tokens count twice
     assert {"encode": "32 tokens, vanilla"} in [progress.metrics for progress in heard]
