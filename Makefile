@@ -91,7 +91,7 @@ clean:
 	@$(PYTHON) -m venv --clear .venv
 	@touch $@
 
-COMPILED := .ci/hatch_build.py sumpool/core/nn/int8_linear.cpp
+COMPILED := .ci/hatch_build.py sumpool/core/nn/kernels.cpp
 
 .venv/installed: .venv/python pyproject.toml constraints.txt $(COMPILED)
 	@echo "installing sumpool into .venv (with PyTorch about a gigabyte: this takes a few minutes)"

@@ -1,7 +1,8 @@
 """Time of encoding and of a decoding step by precision: `python docs/scripts/precisions.py RECIPE --beams 2`.
 
-The weights of a recipe are random. The precisions, and int8 with and without the compiled layer where there is one,
-take turns in one process with one thread, so that times are seconds of its processor, whatever else the machine does.
+The weights of a recipe are random. The precisions, and int8 with attention and with all kernels of torch where there
+are compiled ones, take turns in one process with one thread, so that times are seconds of its processor, whatever else
+the machine does.
 """
 
 import argparse
@@ -15,8 +16,9 @@ from unittest.mock import patch
 import torch
 
 from sumpool.core.model.summarizer import SummarizationModel
-from sumpool.core.nn import quantization
-from sumpool.core.nn.quantization import Precision, compiled_linear, has_packed_bf16, quantize
+from sumpool.core.nn import kernels, quantization
+from sumpool.core.nn.kernels import load_kernels
+from sumpool.core.nn.quantization import Precision, has_packed_bf16, quantize
 from sumpool.recipe.load import load_recipe
 
 
@@ -28,7 +30,8 @@ def main() -> None:
     parser.add_argument("--documents", type=int, default=1)
     parser.add_argument("--tokens", type=int, default=2_048, help="tokens of a document")
     parser.add_argument("--beams", type=int, default=4)
-    parser.add_argument("--steps", type=int, default=8)
+    parser.add_argument("--samples", action="store_true", help="each beam has a cache of its own, as a sample has")
+    parser.add_argument("--steps", type=int, default=64)
     parser.add_argument("--repeat", type=int, default=3)
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -42,14 +45,18 @@ def main() -> None:
     for precision in precisions:
         models[precision] = copy.deepcopy(model)
         quantize(models[precision], precision)
-    if compiled_linear():
+    of_torch: set[str] = set()  # those with attention of torch
+    if load_kernels():
+        of_torch = {"int8, attention of torch", "int8 of torch"}
+        models["int8, attention of torch"] = models["int8"]
         models["int8 of torch"] = copy.deepcopy(model)
-        with patch.object(quantization, "compiled_linear", lambda: None):
+        with patch.object(quantization, "load_kernels", lambda: None):
             quantize(models["int8 of torch"], "int8")
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in models}
     for _ in range(arguments.repeat):
         for name, quantized in models.items():
-            times[name].append(measure(quantized, arguments))
+            with patch.object(kernels, "MAX_QUERIES", 0 if name in of_torch else kernels.MAX_QUERIES):
+                times[name].append(measure(quantized, arguments))
     for name, pairs in times.items():
         encoding, step = (statistics.median(column) for column in zip(*pairs, strict=True))
         sys.stdout.write(f"{name}: encoding {1e3 * encoding:,.1f} ms, a step {1e3 * step:.2f} ms\n")
@@ -57,20 +64,18 @@ def main() -> None:
 
 @torch.inference_mode()
 def measure(model: SummarizationModel, arguments: argparse.Namespace) -> tuple[float, float]:
-    """Return the seconds of encoding, and of a step."""
+    """Return the seconds of encoding, and of a step on average."""
     documents, tokens = arguments.documents, arguments.tokens
     ids = torch.randint(5, arguments.vocabulary, (documents, tokens))
     start = time.process_time()
     memory = model.encode(ids, torch.ones_like(ids, dtype=torch.bool), torch.zeros_like(ids))
     encoded = time.process_time()
-    state = model.start(memory, arguments.beams)
+    state = model.start(memory, arguments.beams, independent=arguments.samples)
     last = torch.full((documents * arguments.beams,), model.special_tokens.decoder_start)
-    steps = []
+    begin = time.process_time()
     for _ in range(arguments.steps):
-        begin = time.process_time()
         _, state = model.step(last, state)
-        steps.append(time.process_time() - begin)
-    return encoded - start, statistics.median(steps)
+    return encoded - start, (time.process_time() - begin) / arguments.steps
 
 
 if __name__ == "__main__":

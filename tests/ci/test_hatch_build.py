@@ -13,7 +13,7 @@ from hatchling.metadata.core import ProjectMetadata
 from tests.scripts import load_script
 
 ROOT = Path(__file__).parents[2]
-SOURCE = "sumpool/core/nn/int8_linear.cpp"
+SOURCE = "sumpool/core/nn/kernels.cpp"
 
 
 def build(folder: Path) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def build(folder: Path) -> dict[str, Any]:
     build_data: dict[str, Any] = {"artifacts": [], "pure_python": True}
     metadata: ProjectMetadata[Any] = ProjectMetadata(str(folder), None)
     config: BuilderConfig = None  # type: ignore[assignment]  # the hook reads none
-    hook = module.Int8LinearBuildHook(str(folder), {}, config, metadata, str(folder), "wheel", Application())
+    hook = module.KernelsBuildHook(str(folder), {}, config, metadata, str(folder), "wheel", Application())
     hook.initialize("standard", build_data)
     return build_data
 
@@ -33,15 +33,17 @@ def build(folder: Path) -> dict[str, Any]:
     (platform.system(), platform.machine()) != ("Linux", "x86_64") or not shutil.which("c++"),
     reason="needs a C++ compiler for Linux on x86-64",
 )
-def test_wheels_have_the_compiled_layer_where_a_compiler_works(
+def test_wheels_have_kernels_where_a_compiler_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    library = (tmp_path / SOURCE).with_name("libint8_linear.so.1")
+    library = (tmp_path / SOURCE).with_name("libkernels.so.1")
     built = build(tmp_path)
-    assert built["artifacts"] == ["sumpool/core/nn/libint8_linear.so.1"]
+    assert built["artifacts"] == ["sumpool/core/nn/libkernels.so.1"]
     assert (built["tag"], built["pure_python"]) == ("py3-none-manylinux2014_x86_64", False)
-    assert ctypes.CDLL(str(library)).int8_linear
+    compiled = ctypes.CDLL(str(library))
+    assert compiled.int8_linear
+    assert compiled.attend
     monkeypatch.setenv("CXX", "false")
     assert build(tmp_path) == {"artifacts": [], "pure_python": True}
-    assert "int8 linear layers will be those of torch, as false failed" in capfd.readouterr().err
+    assert "kernels will be those of torch, as false failed" in capfd.readouterr().err
     assert not library.exists()

@@ -5,7 +5,6 @@ from typing import final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from sumpool.core.cross_attention import CrossAttentionOutput
 from sumpool.core.model.config import ModelConfig
@@ -44,7 +43,7 @@ class CausalAttention(nn.Module):
         rows = cache.ancestry_bias.shape[:2]  # samples are documents of their cache
         projected = self.project(states).view(*rows, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         key, value, bias = cache.update(layer, projected[1:])
-        attended = F.scaled_dot_product_attention(projected[0], key, value, attn_mask=bias[:, None])
+        attended = dot_product_attention(projected[0], key, value, bias[:, None])
         output: Tensor = self.out(merge_heads(attended).view(*states.shape[:2], -1))
         return output
 

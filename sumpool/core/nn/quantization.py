@@ -6,22 +6,19 @@ weights. The default layout reads them at a fraction of the memory bandwidth; pr
 int8: weights are quantized per output channel, inputs dynamically per row. Products are accumulated as integers,
 exactly, so that the result of a row does not depend on its batch mates, not even in the last bit. Before AVX512-VNNI,
 processors add products of two neighbours in 16 bits with saturation; scales are chosen such that two neighbouring
-weights together need at most 8 bits. With AVX512-VNNI, `int8_linear.cpp` does in one call what takes five of torch, in
+weights together need at most 8 bits. With AVX512-VNNI, `kernels.cpp` does in one call what takes five of torch, in
 half of their time, with the same bits.
 """
 
-import ctypes
 import os
 import warnings
-from collections.abc import Callable
-from functools import cache
-from pathlib import Path
 from typing import Any, Literal, final
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from sumpool.core.nn.kernels import load_kernels
 from sumpool.core.nn.layers import TiedProjection
 
 Precision = Literal["fp32", "bf16", "int8"]
@@ -36,7 +33,7 @@ _LEVELS = 127
 _ZERO_POINT = 128
 """Zero point of unsigned 8-bit integers."""
 _BLOCK = 64
-"""Outputs whose weights `int8_linear.cpp` reads together."""
+"""Outputs whose weights `kernels.cpp` reads together."""
 
 # oneDNN, and torch beside it, keep the code of a product for 1,024 numbers of rows each: half a megabyte in bf16.
 for _cache in ("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"):
@@ -99,20 +96,20 @@ class Int8Linear(nn.Module):
         largest = torch.maximum(sums.abs().amax(1), weight.abs().amax(1))
         scale = (largest / _LEVELS).clamp_min(torch.finfo(weight.dtype).tiny)
         integers = (weight / scale[:, None]).round().to(torch.int8)
-        self.compiled = compiled_linear()
+        self.kernels = load_kernels()
         # The plain operator bypasses its Python wrapper: a tenth of the time of a small layer.
         self.multiply = torch.ops.quantized.linear_with_input_q_dq_qweight_dq_output_fp32.default._op
-        self.packed: Any = _prepack(integers, scale) if self.compiled is None else _pack(integers, scale, bias)
+        self.packed: Any = _prepack(integers, scale) if self.kernels is None else _pack(integers, scale, bias)
         self.register_buffer("bias", bias if bias is None else bias.detach())
 
     def forward(self, rows: Tensor) -> Tensor:
         """Map (..., in_features) to (..., out_features)."""
-        if self.compiled is not None:
+        if self.kernels is not None:
             assert rows.dtype is torch.float32
             rows, count = rows.contiguous(), rows.shape[:-1].numel()
             mapped = rows.new_empty(*rows.shape[:-1], self.out_features)
             scratch = rows.new_empty(count * (1 + -(-self.in_features // 4)))
-            self.compiled(
+            self.kernels.int8_linear(
                 *(rows.data_ptr(), count, self.in_features, self.packed.data_ptr()),
                 *(self.out_features, mapped.data_ptr(), scratch.data_ptr()),
             )
@@ -127,22 +124,6 @@ class Int8Linear(nn.Module):
         scaled = torch.div(rows, largest, out=magnitudes)
         mapped = self.multiply(scaled, 1 / _LEVELS, _ZERO_POINT, self.packed)
         return mapped.mul_(largest) if self.bias is None else torch.addcmul(self.bias, mapped, largest, out=mapped)
-
-
-@cache
-def compiled_linear() -> Callable[..., None] | None:
-    """Return `int8_linear` of `int8_linear.cpp`, or None where it is not compiled or the CPU has no AVX512-VNNI."""
-    try:
-        library = ctypes.CDLL(str(Path(__file__).with_name("libint8_linear.so.1")))
-    except OSError:
-        return None
-    if not torch.cpu._is_vnni_supported():
-        return None
-    function = library.int8_linear
-    function.restype = None
-    pointer, size = ctypes.c_void_p, ctypes.c_int64
-    function.argtypes = (pointer, size, size, pointer, size, pointer, pointer)
-    return function
 
 
 def has_int8() -> bool:
@@ -209,7 +190,7 @@ def quantize(model: nn.Module, precision: Precision, encoder: Precision | None =
 
 
 def _pack(weight: Tensor, scale: Tensor, bias: Tensor | None) -> Tensor:
-    """Pack int8 weights (out_features, in_features), their scales and bias (out_features,) for `int8_linear.cpp`."""
+    """Pack int8 weights (out_features, in_features), their scales and bias (out_features,) for `kernels.cpp`."""
     outputs, inputs = weight.shape
     weight = F.pad(weight, (0, -inputs % 4, 0, -outputs % _BLOCK))
     blocks = weight.view(-1, _BLOCK, weight.size(1) // 4, 4).transpose(1, 2)

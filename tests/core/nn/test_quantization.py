@@ -10,13 +10,13 @@ from torch import Tensor, nn
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn import quantization
+from sumpool.core.nn.kernels import load_kernels
 from sumpool.core.nn.layers import TiedProjection
 from sumpool.core.nn.quantization import (
     Int8Linear,
     PackedLinear,
     Precision,
     UnquantizedLinear,
-    compiled_linear,
     has_int8,
     has_packed_bf16,
     quantize,
@@ -54,9 +54,9 @@ def multiply_integers(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 def int8_product(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both ways of int8 layers, where there are both."""
     if request.param == "of torch":
-        monkeypatch.setattr(quantization, "compiled_linear", lambda: None)
-    elif compiled_linear() is None:
-        pytest.skip("needs the compiled layer and AVX512-VNNI")
+        monkeypatch.setattr(quantization, "load_kernels", lambda: None)
+    elif load_kernels() is None:
+        pytest.skip("needs compiled kernels and AVX512-VNNI")
 
 
 @pytest.mark.parametrize(("inputs", "outputs"), SIZES)
@@ -106,14 +106,14 @@ def test_int8_rows_are_bitwise_independent_of_their_batch(inputs: int, outputs: 
 
 
 @NEEDS_INT8
-@pytest.mark.skipif(compiled_linear() is None, reason="needs the compiled layer and AVX512-VNNI")
+@pytest.mark.skipif(load_kernels() is None, reason="needs compiled kernels and AVX512-VNNI")
 @pytest.mark.parametrize(("inputs", "outputs"), [*SIZES, (512, 3_000), (7, 1)])
 def test_compiled_layers_have_the_bits_of_torch(inputs: int, outputs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = make_linear(inputs, outputs)
     rows = torch.randn(700, inputs) * torch.rand(700, 1) * 9
     rows[5], rows[7, 0], rows[8] = 0, torch.nan, 1e-42
     compiled = [Int8Linear(plain.weight, bias) for bias in (plain.bias, None)]
-    monkeypatch.setattr(quantization, "compiled_linear", lambda: None)
+    monkeypatch.setattr(quantization, "load_kernels", lambda: None)
     for layer, bias in zip(compiled, (plain.bias, None), strict=True):
         of_torch = Int8Linear(plain.weight, bias)
         for count in (*range(8), 193, 700):
