@@ -104,7 +104,7 @@ extern "C" void int8_linear(const float* x, int64_t rows, int64_t inputs, const 
 
 // exp of numbers that are not positive, to within 2 units in the last place; 0 below -104.
 static __m512 exponential(__m512 x) {
-    x = _mm512_max_ps(x, _mm512_set1_ps(-110.0f)); // -inf would become NaN
+    x = _mm512_max_ps(_mm512_set1_ps(-110.0f), x); // -inf would become NaN; NaN stays, as the second operand
     const __m512 power = _mm512_roundscale_ps(_mm512_mul_ps(x, _mm512_set1_ps(1.44269504f)), _MM_FROUND_TO_NEAREST_INT);
     // The logarithm of 2 in two parts, of which the first has few bits (Cody and Waite).
     __m512 rest = _mm512_fnmadd_ps(power, _mm512_set1_ps(0.693359375f), x);

@@ -50,6 +50,15 @@ def test_neither_batch_mates_nor_padding_change_attention() -> None:
     assert wider.equal(mixed)
 
 
+@torch.inference_mode()
+def test_nan_of_a_visible_key_stays() -> None:
+    query, key, value, bias = attention(3, 20)
+    key[1, 0, 7] = torch.nan
+    mixed = few_query_attention(query, key, value, bias)
+    assert mixed is not None
+    assert mixed.isnan().all(-1).any(-1).tolist() == [[False, False], [True, False], [False, False]]
+
+
 def test_the_kernel_is_left_out_where_it_does_not_apply(monkeypatch: pytest.MonkeyPatch) -> None:
     query, key, value, bias = attention(2, 9)
     assert few_query_attention(query, key, value, bias) is None  # gradients may be needed
