@@ -2,11 +2,13 @@
 
 import gc
 import json
+import math
 import os
 import random
 import shutil
+import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from hypothesis import settings
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport, summarize_split
+from sumpool.errors import Interrupted
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
@@ -235,6 +238,17 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_run(tmp_path_factory.mktemp("runs") / "random")
 
 
+def write_lines(path: Path, rows: Iterable[object]) -> Path:
+    """Write rows as JSON lines, and return the file."""
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """Read the rows of JSON lines."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
 def write_rows(path: Path, seed: int, count: int = 60) -> None:
     """Write documents of a few sentences, whose summaries are their first sentences, as JSON lines."""
     words = ("router", "packet", "address", "network", "sends", "receives", "drops", "header", "field", "server")
@@ -287,6 +301,23 @@ def train_with_notes(recipe: Recipe, run: Path) -> list[str]:
     heard: list[Progress] = []
     assert train(recipe, run, report=heard.append) == run
     return [progress.note for progress in heard if progress.note]
+
+
+class Stop:
+    """A check that counts its calls, and interrupts the work at one of them.
+
+    Attributes:
+        calls: Calls so far.
+    """
+
+    def __init__(self, at: float = math.inf) -> None:
+        self.calls = 0
+        self._at = at
+
+    def __call__(self) -> None:
+        self.calls += 1
+        if self.calls >= self._at:
+            raise Interrupted(signal.SIGTERM)
 
 
 def exit_code(*words: str) -> object:
