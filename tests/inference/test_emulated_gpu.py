@@ -2,7 +2,6 @@
 
 from collections import Counter
 from pathlib import Path
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -11,14 +10,9 @@ import torch
 from sumpool.bench.workload import Conditions, Documents, Subject
 from sumpool.core.decoding.config import DecodingConfig, Lengths
 from sumpool.core.model import cuda_graph
-from sumpool.data.config import Example
-from sumpool.data.prepared_folder import write_manifest
-from sumpool.data.shards import Item, TextsWriter
-from sumpool.evaluation.task import Results
+from sumpool.data.shards import Item
 from sumpool.inference.generation import Generated, Generator
 from sumpool.inference.loading import load_model
-from sumpool.progress import no_op
-from sumpool.tasks.summarization.evaluate import evaluate_systems
 from tests.conftest import story
 from tests.core.emulated_gpu import CUDA, emulated_gpu, on_gpu
 from tests.core.model.test_cuda_graph import EagerGraph
@@ -37,16 +31,16 @@ def graph(monkeypatch: pytest.MonkeyPatch) -> EagerGraph:
 
 def generate(run: Path, monkeypatch: pytest.MonkeyPatch, *, emulated: bool) -> tuple[list[Generated], Counter[str]]:
     """Summarise four stories, and count the waits of the host for the device."""
-    monkeypatch.setattr("sumpool.inference.loading.quantize", Mock())  # packed weights are those of a CPU
-    loaded = load_model(run)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: emulated)
     config = DecodingConfig(mbr=True, beams=3, samples=4, no_repeat_words=2, no_repeat_tokens=3)
-    model = on_gpu(loaded.model) if emulated else loaded.model
-    chunks = []
-    for number in range(4):
-        ids = np.array(loaded.tokenizer.encode(story(number, 8 + number)), np.uint16)
-        chunks.append(Item("story", ids, np.zeros(len(ids), np.int32), None))
     with emulated_gpu() as gpu, torch.no_grad():
-        generated = Generator(model, loaded.tokenizer, config, Lengths(2, STEPS)).generate(chunks)
+        loaded = load_model(run)
+        gpu.synchronisations.clear()
+        chunks = []
+        for number in range(4):
+            ids = np.array(loaded.tokenizer.encode(story(number, 8 + number)), np.uint16)
+            chunks.append(Item("story", ids, np.zeros(len(ids), np.int32), None))
+        generated = Generator(loaded.model, loaded.tokenizer, config, Lengths(2, STEPS)).generate(chunks)
     return generated, gpu.synchronisations
 
 
@@ -83,22 +77,3 @@ def test_the_benchmark_takes_the_same_steps(graph: EagerGraph) -> None:
         waits = gpu.synchronisations - before
     assert (graph.captured, graph.replayed) == (1, 10)
     assert waits.total() == 2, "the check at the end, and the hypotheses"
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("graph")
-def test_summaries_are_scored_as_on_the_cpu(run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sumpool.inference.loading.quantize", Mock())  # packed weights are those of a CPU
-    with TextsWriter(tmp_path / "prepared", "test") as texts:
-        for number in range(4):
-            texts.add(Example(str(number), story(number, 20), "Hosts send.", "test"))
-    write_manifest(tmp_path / "prepared", {}, no_op)
-    settings = (f"data.prepared={tmp_path / 'prepared'}", "summarize.precision=fp32")
-    evaluate_systems([run_folder], overrides=settings, results=Results(tmp_path / "cpu"))
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    with emulated_gpu() as gpu:
-        evaluate_systems([run_folder], overrides=settings, results=Results(tmp_path / "gpu"))
-    assert gpu.copies, "nothing was computed on the device"
-    expected, actual = ((tmp_path / name / "documents.jsonl").read_text() for name in ("cpu", "gpu"))
-    assert len(actual.splitlines()) == 4
-    assert actual == expected

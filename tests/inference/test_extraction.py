@@ -5,7 +5,7 @@ import pytest
 
 from sumpool.core.decoding.config import LengthTarget
 from sumpool.data import sample
-from sumpool.documents.document import Document, ParsedDocument, TextBlock
+from sumpool.documents.document import Document, TextBlock
 from sumpool.documents.read import read_documents
 from sumpool.documents.source_sentences import source_sentences
 from sumpool.inference.extraction import Extraction, extract, selection_fault
@@ -16,7 +16,7 @@ from sumpool.inference.summary import Summary
 from sumpool.io.manifest import SHIPPED
 from sumpool.ranking.sentence_selector import SentenceSelector
 from sumpool.text.sentences import SentenceSplitter
-from tests.conftest import story
+from tests.documents.test_source_sentences import parsed
 from tests.ranking.test_sentence_selector import TEXTS, document
 
 ROOT = Path(__file__).parents[2]
@@ -40,23 +40,14 @@ def test_faults_of_selections() -> None:
 
 
 def test_a_text_shorter_than_its_summary_is_whole() -> None:
-    document = Document("a", "Hosts send packets to gateways. Gateways drop packets that are too long.")
+    text = TextBlock("Do hosts send packets to gateways? Gateways drop packets that are too long.")
+    document = parsed(TextBlock("Minutes", "heading"), text)
     extraction = extraction_of(document)
-    assert [index for index, _ in extraction.selected] == [0, 1]
+    assert " ".join(text for _, text in extraction.selected) == text.text
     assert extraction.cause == "the text is not longer than a summary"
     short = extraction_of(document, LengthTarget(1, True, 9))
     assert len(short.selected) == 1
     assert short.cause == ""
-
-
-def test_the_usual_length_follows_the_document() -> None:
-    lengths = []
-    for size in (60, 900):
-        document = Document("a", story(1, size))
-        extraction = extraction_of(document)
-        assert not extraction.cause
-        lengths.append(len(" ".join(text for _, text in extraction.selected).split()))
-    assert lengths[0] < lengths[1]
 
 
 def test_a_beginning_in_another_language_is_left_out() -> None:
@@ -99,9 +90,6 @@ def test_a_length_is_resolved_without_the_model() -> None:
     pipeline.load = None  # type: ignore[assignment]  # fails if it is called
     (summary,) = pipeline.summarize([document("ru", 6)])
     assert len(summary.sentences) == 3
-    pipeline = Pipeline.open(RunFiles.open(SHIPPED, ["summarize.length=500w"]))
-    (summary,) = pipeline.summarize([document("ru", 6)])
-    assert "asked for 500 words" in summary.cause
 
 
 @pytest.fixture(scope="module")
@@ -133,20 +121,13 @@ def test_a_writing_model_is_kept_if_asked_for_and_the_language_is_said(run_folde
     assert "-: this text is in Russian, the model has learnt English" in notes
 
 
-@pytest.mark.parametrize("blocks", [True, False])
-def test_a_text_shorter_than_its_summary_comes_back_unchanged(run_folder: Path, blocks: bool) -> None:
-    text = f"{'Is the budget ready? ' if blocks else ''}The committee met on Tuesday."
-    parsed = Document.from_parsed("-", ParsedDocument((TextBlock("Minutes", "heading"), TextBlock(text))))
-    loaded = load_for_generation(run_folder, ["summarize.mode=extractive", "summarize.samples=2"])
-    summary, *_ = Pipeline.of(loaded).summarize([parsed if blocks else Document("-", text)])
-    assert (summary.text, summary.mode) == (text, "extractive")
-
-
 def test_lines_without_punctuation_are_closed_where_others_follow() -> None:
     lines = ("I send you the bills of the goods", "The host removed them", "Jo Doe")
-    mail = Document.from_parsed("a.eml", ParsedDocument(tuple(TextBlock(line) for line in lines)))
-    extraction = extraction_of(mail)
-    assert [text for _, text in extraction.selected] == [f"{lines[0]}.", f"{lines[1]}.", "Jo Doe"]
+    assert [text for _, text in extraction_of(parsed(*map(TextBlock, lines))).selected] == [
+        f"{lines[0]}.",
+        f"{lines[1]}.",
+        "Jo Doe",
+    ]
 
 
 def test_clauses_of_a_transcript_are_marked_where_others_are_left_out() -> None:
@@ -158,12 +139,8 @@ def test_clauses_of_a_transcript_are_marked_where_others_are_left_out() -> None:
         "and can be carried by two men we should also tell the fishers about it before they read it in the paper "
         "they were angry the last time when the buoys had been moved in the night and none of them had known of it"
     )
-    blocks = (
-        TextBlock(text),
-        TextBlock("Nobody came to the second meeting of the month"),
-        TextBlock("The lamp is new."),
-    )
-    transcript = Document.from_parsed("talk.srt", ParsedDocument(blocks))
+    further = ("Nobody came to the second meeting of the month", "The lamp is new.")
+    transcript = parsed(*map(TextBlock, (text, *further)))
     sentences = source_sentences(transcript, SentenceSplitter())
     selected = extraction_of(transcript, LengthTarget(60, False, 60)).selected
     marks = [shown.removeprefix(sentences[index].text.removesuffix(".")) for index, shown in selected]

@@ -11,18 +11,15 @@ from torch import nn
 from sumpool.core.decoding.config import DecodingConfig, Lengths, choose_lengths
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.quantization import Int8Linear, PackedLinear, has_int8, has_packed_bf16
-from sumpool.data.report import DataReport, LengthStats, SplitReport, summarize_split
+from sumpool.data.report import DataReport, LengthStats
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.loading import load_for_generation, load_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import SHIPPED, Manifest
-from sumpool.progress import Progress
-from sumpool.recipe.load import load_recipe
 from sumpool.training import hardware
 from sumpool.training.weights import export
-from sumpool.workflows.summarize import summarize
 from tests.conftest import relist, restored, story
 
 INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
@@ -83,10 +80,6 @@ def test_without_any_run_the_shipped_model_is_taken(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     assert load_model().folder == load_model(Path("shipped")).folder == SHIPPED
     assert sum(path.stat().st_size for path in SHIPPED.iterdir()) < 30e6
-    notes: list[Progress] = []
-    [summary] = summarize([Document("a", "This memo describes a protocol that routers speak.")], report=notes.append)
-    assert summary.text
-    assert notes[0].note.startswith("model: shipped (no run in ")
 
 
 def test_a_barely_trained_model_says_so(copy: Path) -> None:
@@ -103,14 +96,6 @@ def test_folders_without_a_model_are_refused(copy: Path, tmp_path: Path) -> None
         load_model(tmp_path)
     (copy / "model.safetensors").unlink()
     with pytest.raises(CheckpointError, match="its training has saved no model yet"):
-        load_model(copy)
-
-
-def test_a_damaged_model_is_refused(copy: Path) -> None:
-    content = bytearray((copy / "model.safetensors").read_bytes())
-    content[-1] ^= 1
-    (copy / "model.safetensors").write_bytes(content)
-    with pytest.raises(CheckpointError, match="SHA-256"):
         load_model(copy)
 
 
@@ -131,14 +116,10 @@ def test_weights_that_are_no_numbers_are_refused(copy: Path) -> None:
         load_model(copy)
 
 
-def split_report(mean: float, p90: float) -> SplitReport:
-    empty = summarize_split([], [])
-    return SplitReport(**{**vars(empty), "summary_tokens": LengthStats(mean, 0, 0, p90, 0)})
-
-
 def test_lengths_come_from_the_training_summaries(copy: Path) -> None:
     report = DataReport.load(copy)
-    DataReport(**{**vars(report), "splits": {**report.splits, "train": split_report(10, 14)}}).save(copy)
+    train = replace(report.splits["train"], summary_tokens=LengthStats(10, 0, 0, 14, 0))
+    replace(report, splits={**report.splits, "train": train}).save(copy)
     relist(copy, "report.json")
     automatic = ["summarize.min_length=auto", "summarize.max_length=auto"]
     assert load_model(copy, automatic).lengths == Lengths(8, 28, 10)
@@ -158,20 +139,15 @@ def test_a_length_that_is_fixed_is_kept() -> None:
     ):
         config = DecodingConfig.model_validate({"min_length": minimum, "max_length": maximum})
         assert choose_lengths(config, 100, 120, target_length=256) == expected
-
-
-def test_lengths_that_contradict_each_other_are_refused(run_folder: Path) -> None:
-    with pytest.raises(RecipeError, match=r"summarize\.min_length must be at most max_length = 24, got 25"):
-        load_model(run_folder, ["summarize.min_length=25"])
     config = DecodingConfig.model_validate({"min_length": 250, "max_length": "auto"})
     with pytest.raises(RecipeError, match=r"summarize\.min_length must be at most the longest length, 240, got 250"):
         choose_lengths(config, 100, 120, target_length=256)
-    assert load_recipe(run_folder).summarize.min_length == 6
 
 
 def test_hostile_files_that_the_manifest_lists_are_refused(copy: Path) -> None:
     for name, content, problem in (
         ("recipe.yaml", b"name: [", "must be YAML, .*; if a newer version wrote it, update sumpool"),
+        ("recipe.yaml", b"\xff", "'utf-8' codec can't decode byte 0xff"),
         ("recipe.yaml", b"model: {dimension: 9}", "dimension is not a setting.*; if a newer version wrote it, update"),
         ("report.json", b"[" * 100_000, "must be a data report"),
         ("report.json", b'{"read": []}', "must be a data report"),
@@ -214,9 +190,3 @@ def test_files_that_the_manifest_does_not_list_are_refused(copy: Path) -> None:
             (copy / name).write_bytes(b"{}")
             with pytest.raises(CheckpointError, match=rf"{re.escape(name)} must be named in the manifest\.json"):
                 load_model(copy)
-
-
-def test_a_damaged_recipe_is_damage_and_not_a_wrong_setting(copy: Path) -> None:
-    (copy / "recipe.yaml").write_text((copy / "recipe.yaml").read_text().replace("heads: 2", "heads: 9"))
-    with pytest.raises(CheckpointError, match=r"recipe\.yaml must hold .* it is damaged or was changed"):
-        load_model(copy)

@@ -1,8 +1,8 @@
-import shutil
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,21 +17,17 @@ from sumpool.inference.loading import LoadedModel, load_for_generation, load_mod
 from sumpool.inference.model_summaries import ModelInput, ModelSummaries
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
-from sumpool.progress import Progress
 from sumpool.ranking.content_selection import encode_source
-from sumpool.ranking.fit import Fitting, fit_ranker
-from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.tokenizer import Tokenizer, encode_document, join_sentences, load_tokenizer
 from tests.conftest import story
 from tests.documents.test_source_sentences import BLOCKS, ODD, SPLITTER, parsed
-from tests.ranking.planted import example
 from tests.text import bart
 from tests.text.bart import learn, take_over
 
 
-def test_the_lock_is_free_while_documents_are_read(run_folder: Path) -> None:
-    lock = threading.Lock()
+def test_the_lock_is_held_while_the_model_computes(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lock, generate = threading.Lock(), Generator.generate
     held: list[bool] = []
 
     def documents() -> Iterator[Document]:
@@ -39,8 +35,12 @@ def test_the_lock_is_free_while_documents_are_read(run_folder: Path) -> None:
             held.append(lock.locked())
             yield Document(str(number), story(number, 4))
 
-    loaded = load_model(run_folder, ["summarize.batch_tokens=1"])
+    def locked(*arguments: Any) -> list[Generated]:  # noqa: ANN401 - those of a generator
+        assert lock.locked()
+        return generate(*arguments)
 
+    monkeypatch.setattr(Generator, "generate", locked)
+    loaded = load_model(run_folder, ["summarize.batch_tokens=1"])
     for _ in Pipeline.of(loaded).summarize(documents(), check=lambda: held.append(lock.locked()), model_lock=lock):
         held.append(lock.locked())
     assert held == [False] * 9
@@ -231,6 +231,14 @@ def test_the_model_reads_all_where_no_block_is_prose(tokenizer: Tokenizer) -> No
     assert encode_source(document, sentences, tokenizer, SPLITTER)[1] == (0, 1, 2)
 
 
+def test_rules_belong_to_the_sentence_behind_them(tokenizer: Tokenizer) -> None:
+    document = Document(
+        "a", f"Hosts send packets.\n\n{'=' * 10}\n\nGateways drop packets.\n\n{'-' * 10}\n\nIt works there."
+    )
+    sentences = source_sentences(document, SPLITTER)
+    assert encode_source(document, sentences, tokenizer, SPLITTER)[1] == (0, 1, 1, 2, 2)
+
+
 def test_a_text_without_blocks_is_encoded_as_in_training(tokenizer: Tokenizer) -> None:
     for text in (ODD, story(1, 50), "", "A HEADING\nHosts send (packets. To) gateways.It works. Well."):
         document = Document("a", text)
@@ -284,31 +292,13 @@ def test_sentences_of_a_bart_keep_the_spaces_between_them(tmp_path: Path) -> Non
     assert tokenizer.decode(ids) == "Hosts send packets. Gateways drop them."
 
 
-def test_rules_belong_to_the_sentence_behind_them(tokenizer: Tokenizer) -> None:
-    text = "\n\n".join(
-        ("Hosts send packets to gateways.", "=" * 10, "Gateways drop packets.", "-" * 10, "It works there.")
-    )
-    document = Document("a", text)
-    sentences = source_sentences(document, SPLITTER)
-    assert [sentence.text for sentence in sentences] == [text.split("\n\n")[place] for place in (0, 2, 4)]
-    source, indices = encode_source(document, sentences, tokenizer, SPLITTER)
-    pieces = numbered_texts(source.ids.tolist(), source.sentences.tolist(), tokenizer)
-    for piece, index in zip(pieces, indices, strict=True):
-        assert piece.strip("=- ") in sentences[index].text
-
-
 LONG = Document("long", story(1, 120))
 
 
 @pytest.fixture(scope="module")
-def ranked(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
-    """A model with a ranker that reads 200 tokens."""
-    folder = Path(shutil.copytree(run_folder, tmp_path_factory.mktemp("runs") / "run"))
-    loaded = load_model(folder, ["summarize.on_overflow=select", "summarize.beams=1"])
-    (folder / RANKER).write_bytes(
-        fit_ranker([example(seed) for seed in range(20)], Fitting(min_documents=2)).to_bytes()
-    )
-    return loaded
+def ranked(run_folder: Path) -> LoadedModel:
+    """A model that reads 200 tokens, those of the sentences that the shipped ranker prefers."""
+    return load_model(run_folder, ["summarize.on_overflow=select", "summarize.beams=1"])
 
 
 def test_the_best_sentences_fill_the_input_in_their_order(ranked: LoadedModel) -> None:
@@ -317,18 +307,11 @@ def test_the_best_sentences_fill_the_input_in_their_order(ranked: LoadedModel) -
     assert list(indices) == sorted(set(indices))
     assert indices != tuple(range(len(indices)))
     assert 170 < len(item.ids) == read.tokens_read <= 200 < read.tokens_total
+    assert (read.is_selection, read.note) == (True, "")
     assert item.sentences.max() == len(indices) - 1
     for number, index in enumerate(indices):
         ids = [int(token) for token in item.ids[item.sentences == number]]
         assert " ".join(ranked.tokenizer.decode(ids).split()) == reading.sentences[index].text
-
-
-def test_what_the_ranker_has_read_needs_no_note(ranked: LoadedModel) -> None:
-    notes: list[Progress] = []
-    (summary,) = Pipeline.of(ranked).summarize([LONG], report=notes.append)
-    assert summary.text
-    assert summary.tokens_read < summary.tokens_total
-    assert not any(progress.note for progress in notes)
 
 
 def test_short_documents_are_read_whole(ranked: LoadedModel) -> None:

@@ -1,4 +1,3 @@
-import re
 import shutil
 import subprocess
 import sys
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sumpool.core.decoding.config import Lengths, LengthTarget
-from sumpool.documents.document import Document, ParsedDocument, TextBlock
+from sumpool.documents.document import Document, TextBlock
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.inference.loading import LoadedModel, load_for_generation, load_model
 from sumpool.inference.pipeline import Pipeline
@@ -22,6 +21,7 @@ from sumpool.ranking.ranker import FILE
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.workflows.summarize import summarize
 from tests.conftest import relist, restored, story
+from tests.documents.test_source_sentences import parsed
 from tests.ranking.planted import example
 from tests.ranking.test_sentence_selector import TEXTS, document
 
@@ -111,27 +111,23 @@ def damage(path: Path) -> None:
 
 
 def test_damaged_files_are_refused(run: Path) -> None:
-    for name in ("ranker.safetensors", "report.json"):
-        for spoil in (damage, Path.unlink):
+    for name in ("ranker.safetensors", "report.json", "recipe.yaml"):
+        for spoil, problem in ((damage, "must hold"), (Path.unlink, "")):
             with restored(run):
                 spoil(run / name)
-                with pytest.raises(CheckpointError, match=name):
+                with pytest.raises(CheckpointError, match=f"{name}.*{problem}"):
                     open_fast(run)
 
 
 def test_hostile_files_that_the_manifest_lists_are_refused(run: Path) -> None:
-    for name, content, problem in (
-        ("ranker.safetensors", b"\x02\0\0\0\0\0\0\0[]", "must be a sentence ranker, got .*invalid JSON in header"),
-        ("ranker.safetensors", b"\x02\0\0\0\0\0\0\0{}", "must be a sentence ranker, got KeyError"),
-        ("report.json", b"{" * 100_000, "must be JSON, got: more than 64 levels"),
-        ("report.json", b"[]", "must hold a JSON object, got list"),
-        ("recipe.yaml", b"\xff", "'utf-8' codec can't decode byte 0xff"),
-        ("recipe.yaml", b"summarize: {beam: 2}", "beam is not a setting"),
+    for name, problem in (
+        ("ranker.safetensors", "must be a sentence ranker"),
+        ("report.json", "must hold a JSON object"),
     ):
         with restored(run):
-            (run / name).write_bytes(content)
+            (run / name).write_bytes(b"[]")
             relist(run, name)
-            with pytest.raises(CheckpointError, match=rf"{re.escape(name)}.*{problem}"):
+            with pytest.raises(CheckpointError, match=f"{name} {problem}"):
                 open_fast(run)
 
 
@@ -163,10 +159,6 @@ def words(amount: int) -> LengthTarget:
     return LengthTarget(amount, False, amount)
 
 
-def told(number: int, sentences: int = 40) -> list[str]:
-    return [sentence.strip() for sentence in SPLITTER.split(story(number, sentences))]
-
-
 @pytest.fixture
 def loaded(run_folder: Path) -> LoadedModel:
     return load_model(run_folder)
@@ -192,7 +184,7 @@ def test_lengths_are_resolved_for_a_document(loaded: LoadedModel) -> None:
 
 
 def test_faults_of_written_summaries() -> None:
-    text = " ".join(told(2))
+    text = story(2, 40)
     assert length_fault(words(10), text, "a " * 10, SPLITTER) == ""
     assert length_fault(words(10), text, "a " * 12, SPLITTER) == "asked for 10 words, the model wrote 12"
     assert length_fault(words(10), "Hosts send.", "Hosts send.", SPLITTER) == "asked for 10 words, the document has 2"
@@ -201,11 +193,9 @@ def test_faults_of_written_summaries() -> None:
     assert length_fault(two, text, "Hosts send.", SPLITTER) == "asked for 2 sentences, the model wrote 1"
 
 
-@pytest.mark.parametrize("language", ["en", "ru"])
-def test_documents_with_little_prose_say_so(loaded: LoadedModel, language: str) -> None:
+def test_documents_with_little_prose_say_so(loaded: LoadedModel) -> None:
     rows = [TextBlock(f"Gateway {number} | drops | packets", "table_row") for number in range(60)]
-    prose = told(1, 12)[:3] if language == "en" else russian(1).split("\n\n")[:1]
-    document = Document.from_parsed("a", ParsedDocument((TextBlock(" ".join(prose)), *rows)))
+    document = parsed(TextBlock(story(1, 3)), *rows)
     (summary,) = Pipeline.of(with_length(loaded, "90w", "extractive")).summarize([document])
     given = len(summary.text.split())
     assert given < 81
@@ -239,26 +229,10 @@ def test_every_mode_obeys_a_number_of_sentences(loaded: LoadedModel, mode: str) 
 
 
 @pytest.mark.parametrize("length", ["40w", "4s", "10%"])
-@pytest.mark.parametrize("language", ["en", "ru"])
-def test_documents_with_blocks_obey_with_and_without_the_model(loaded: LoadedModel, language: str, length: str) -> None:
-    texts = [story(number, 40) if language == "en" else russian(number) for number in range(3)]
-    paragraphs = [TextBlock(text) for text in "\n\n".join(texts).split("\n\n")]
-    document = Document.from_parsed("a", ParsedDocument((TextBlock("Gateways", "heading", 1), *paragraphs)))
+def test_documents_with_blocks_obey(loaded: LoadedModel, length: str) -> None:
+    paragraphs = [TextBlock(text) for number in range(3) for text in story(number, 40).split("\n\n")]
+    document = parsed(TextBlock("Gateways", "heading", 1), *paragraphs)
     (summary,) = Pipeline.of(with_length(loaded, length, "extractive")).summarize([document])
-    assert (summary.tokens_read == 0) == (language == "ru")
     asked = {"40w": 40, "4s": 4, "10%": len(document.text.split()) / 10}[length]
     amount = len(summary.sentences) if length == "4s" else len(summary.text.split())
     assert abs(amount - asked) <= (0 if length == "4s" else 0.1 * asked)
-
-
-def russian(number: int) -> str:
-    """A text in Russian; a paragraph has four sentences."""
-    beginnings = [
-        "Маршрутизатор передаёт пакеты",
-        "Узел ждёт ответа",
-        "Каждый шлюз хранит таблицу",
-        "Сеть теряет данные",
-    ]
-    endings = ["между двумя сетями", "от другого узла в той же сети", "если линия занята", "и говорит это соседям"]
-    told = [f"{beginnings[place % 4]} {endings[(place + number + place // 4) % 4]}." for place in range(32)]
-    return "\n\n".join(" ".join(told[first : first + 4]) for first in range(0, 32, 4))

@@ -69,18 +69,9 @@ class Page(HTMLParser):
 
 
 HTML_TAGS = ("html", "head", "meta", "title", "style", "body", "div", "main", "h1", "p", "ul", "li", "footer", "bdi")
-SUMMARY = Summary(
-    "a/b.txt",
-    "First *one*. Second <b>.",
-    -1.0,
-    5,
-    9,
-    0.1,
-    mode="extractive",
-    title="A & B",
-    model="runs/x",
-    sentences=(SummarySentence("First *one*."), SummarySentence("Second <b>.")),
-)
+SENTENCES = (SummarySentence("First *one*."), SummarySentence("Second <b>."))
+TEXT = " ".join(sentence.text for sentence in SENTENCES)
+SUMMARY = Summary("a/b.txt", TEXT, -1.0, 5, 9, mode="extractive", title="A & B", model="runs/x", sentences=SENTENCES)
 
 
 def test_text() -> None:
@@ -189,21 +180,8 @@ def example() -> Summary:
         SentenceEvidence("Gateways drop packets.", (), (entries[2],)),
     )
     text = "Hosts send 42 packets. Gateways drop packets."
-    return Summary(
-        "memo.pdf",
-        text,
-        0,
-        12,
-        48,
-        0.1,
-        title=document.title,
-        language="en",
-        notes=document.notes,
-        source=source,
-        evidence=evidence,
-        read=frozenset({1, 2, 4}),
-        document=document.text,
-    )
+    summary = Summary("memo.pdf", text, 0, 12, 48, title="Memo", language="en", notes=document.notes, source=source)
+    return replace(summary, evidence=evidence, read=frozenset({1, 2, 4}), document=document.text)
 
 
 def test_sentences_link_to_their_sources_and_back() -> None:
@@ -248,20 +226,17 @@ def test_pages_of_a_model(run_folder: Path) -> None:
     assert "did not read the text from here on" in Page(render_explanation(summary)).text
 
 
-@pytest.mark.parametrize("mode", ["no summary", "no evidence", "no title"])
-def test_incomplete_summaries_have_a_page(mode: str) -> None:
+def test_incomplete_summaries_have_a_page() -> None:
     summary = example()
-    if mode == "no summary":
-        summary = Summary("memo.pdf", "", None, 0, 0, 0.0, reason="the document must hold text, got none")
-    elif mode == "no evidence":
-        summary = replace(summary, evidence=None, read=None, document="")
-    else:
-        summary = replace(summary, title="")
-    page = Page(render_explanation(summary))
-    assert {"no summary": "No summary: the document must", "no evidence": summary.text, "no title": "memo.pdf"}[
-        mode
-    ] in page.text
-    assert ("#s1" in page.having("href")) == (mode == "no title")
+    without_text = Summary("memo.pdf", "", None, 0, 0, 0.0, reason="the document must hold text, got none")
+    for incomplete, shown, has_links in (
+        (without_text, "No summary: the document must", False),
+        (replace(summary, evidence=None, read=None, document=""), summary.text, False),
+        (replace(summary, title=""), "memo.pdf", True),
+    ):
+        page = Page(render_explanation(incomplete))
+        assert shown in page.text
+        assert ("#s1" in page.having("href")) == has_links
 
 
 def test_summaries_without_a_model_have_no_unread_text(run_folder: Path) -> None:

@@ -143,11 +143,7 @@ def test_without_a_rewriting_the_sentences_stay(
     ("address", "error", "message"),
     [
         ("127.0.0.1:8080", RecipeError, "--rewrite must be an address such as http://127.0.0.1:8080/v1, got 127"),
-        (
-            "http://example.org/v1",
-            RecipeError,
-            "an address of this machine, got example.org; with --rewrite-remote",
-        ),
+        ("http://example.org/v1", RecipeError, "an address of this machine, got example.org; with --rewrite-remote"),
         ("http://127.0.0.1.example.org/v1", RecipeError, "must be an address of this machine, got 127.0.0.1.example.o"),
         ("http://127.0.0.1:1/v1", ResourceError, "http://127.0.0.1:1/v1 must answer as OpenAI's API, got: "),
         ("{base}/moved", ResourceError, "must answer as OpenAI's API, got: HTTP Error 302"),

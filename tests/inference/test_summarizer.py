@@ -1,14 +1,13 @@
 """The Python API: texts and files in, typed results out."""
 
-import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
-from sumpool import Summarizer, Summary
-from sumpool.errors import CheckpointError, DataError, RecipeError
+from sumpool import Summarizer
+from sumpool.errors import DataError, RecipeError
 from sumpool.io.manifest import SHIPPED
 from tests.conftest import story
 
@@ -32,14 +31,6 @@ def test_a_text_becomes_a_typed_result(summarizer: Summarizer, mode: Any) -> Non
         if sentence.span:
             start, end = sentence.span
             assert " ".join(text[start:end].split()) == sentence.text
-
-
-def test_wrong_models_and_settings_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(CheckpointError, match=r"must be a run folder with recipe\.yaml"):
-        Summarizer.load("nowhere")
-    with pytest.raises(RecipeError, match=r"summarize\.beams"):
-        Summarizer.load(SHIPPED, overrides=["summarize.beams=0"])
 
 
 def test_files_and_iterables(summarizer: Summarizer, tmp_path: Path) -> None:
@@ -89,6 +80,8 @@ def test_wrong_arguments_are_errors_of_the_call(summarizer: Summarizer) -> None:
         ({"documents": None}, "documents must be texts or files, got NoneType"),
         ({"lookahead": 0}, "lookahead must be at least 1 document, got 0"),
     ]
+    with pytest.raises(RecipeError, match=r"summarize\.beams"):
+        Summarizer.load(SHIPPED, overrides=["summarize.beams=0"])
     for settings, message in wrong:
         with pytest.raises(RecipeError, match=message):
             summarizer.stream(**{"documents": ["text"], **settings})
@@ -105,22 +98,3 @@ def test_single_documents_without_a_summary_are_errors(summarizer: Summarizer, t
         summarizer.summarize(tmp_path)
     with pytest.raises(RecipeError, match=r"a document must be a str \(text\) or a Path \(file\), got int"):
         summarizer.summarize(cast(Iterable[str], [1]))
-
-
-@pytest.mark.slow
-def test_threads_share_a_model(summarizer: Summarizer) -> None:
-    texts = [story(number, 3 + number) for number in range(6)]
-    expected = summarizer.summarize(texts, mode="extractive")
-    results: dict[int, list[Summary]] = {}
-
-    def work(thread: int) -> None:
-        results[thread] = list(summarizer.stream(texts[thread::2], mode="extractive"))
-
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for number in range(2):
-        assert [result.text for result in results[number]] == [result.text for result in expected[number::2]]
-        assert [result.sentences for result in results[number]] == [result.sentences for result in expected[number::2]]

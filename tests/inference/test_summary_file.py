@@ -13,6 +13,7 @@ from sumpool.inference.summary import EvidenceSource, SentenceEvidence, Summary
 from sumpool.inference.summary_file import ROWS, SummaryFile, SummaryFolder, document_digest
 from sumpool.io.file_names import FileNames
 from sumpool.io.json_lines import ResumableFile
+from tests.conftest import read_lines
 
 SETTINGS = {"model": "m", "settings": "s"}
 
@@ -26,10 +27,6 @@ def save_all(path: Path, *documents: Document) -> None:
         for document in documents:
             assert file.take(document)
             file.save(summary(document.id, "" if document.error else "It works.", document.error))
-
-
-def rows(path: Path) -> list[dict[str, str]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 def test_equal_names_count_one_by_one(tmp_path: Path) -> None:
@@ -69,7 +66,7 @@ def test_failed_documents_are_summarised_again(tmp_path: Path) -> None:
         assert file.take(repaired)
         assert not file.take(fine)
         file.save(summary("broken"))
-    assert [(row["id"], row["reason"]) for row in rows(path)] == [("fine", ""), ("broken", "")]
+    assert [(row["id"], row["reason"]) for row in read_lines(path)] == [("fine", ""), ("broken", "")]
 
 
 def test_a_file_of_anything_else_is_left_alone(tmp_path: Path) -> None:
@@ -114,8 +111,8 @@ def test_digest_is_of_text_or_error() -> None:
 DOCUMENTS = [Document("docs/a", "0"), Document("docs/b", "1")]
 
 
-def folder_of(path: Path, settings: dict[str, str] = SETTINGS) -> SummaryFolder:
-    return SummaryFolder(path, settings, FileNames(["docs"], ".txt"), lambda summary: f"{summary.text}\n")
+def folder_of(path: Path) -> SummaryFolder:
+    return SummaryFolder(path, SETTINGS, FileNames(["docs"], ".txt"), lambda summary: f"{summary.text}\n")
 
 
 def save_folder(path: Path, documents: list[Document] = DOCUMENTS) -> Path:
@@ -131,7 +128,7 @@ def test_a_folder_holds_a_file_per_summary(tmp_path: Path) -> None:
     files = {str(file.relative_to(out)) for file in out.rglob("*") if file.is_file()}
     assert files == {"a.txt.txt", "sub/b.txt", ROWS, f"{ROWS}.identity", "manifest.json"}
     assert (out / "sub" / "b.txt").read_text() == "Of 1.\n"
-    assert [row["file"] for row in rows(out / ROWS)] == ["a.txt.txt", "sub/b.txt", ""]
+    assert [row["file"] for row in read_lines(out / ROWS)] == ["a.txt.txt", "sub/b.txt", ""]
     with folder_of(out) as folder:
         assert folder.take(documents[2])  # is tried again
         assert not any(map(folder.take, documents[:2]))
@@ -148,29 +145,6 @@ def test_a_folder_is_continued_with_the_same_names(tmp_path: Path) -> None:
     contents = [{file.name: file.read_bytes() for file in path.iterdir()} for path in (whole, parts)]
     assert contents[0] == contents[1]
     assert len(contents[0]) == len(documents) + 3
-
-
-def test_a_folder_of_other_settings_is_refused(tmp_path: Path) -> None:
-    out = save_folder(tmp_path / "out")
-    with pytest.raises(DataError, match="must hold the same model to go on"):
-        folder_of(out, {**SETTINGS, "model": "other"})
-
-
-@pytest.mark.parametrize("content", ["text", "file"])
-def test_a_folder_of_other_files_is_refused_untouched(tmp_path: Path, content: str) -> None:
-    """Folders of our own are in tests/test_foreign_folders.py."""
-    out = tmp_path / "out"
-    if content == "file":
-        out.write_text("mine")
-    else:
-        out.mkdir()
-        (out / "mine.txt").write_text("mine")
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(
-        RecipeError, match=r"out must be an empty folder or one of summaries, got .*; name another folder"
-    ):
-        folder_of(out)
-    assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
 @pytest.mark.parametrize("change", [lambda path: path.write_text("edited"), Path.unlink])

@@ -12,28 +12,17 @@ from sumpool.errors import Interrupted
 from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.progress import Check, no_op
-from sumpool.recipe.schema import Recipe
 from sumpool.runs.training_setup import TrainingSetup
 from sumpool.tasks.summarization.training import ValidationRouge
-from tests.conftest import story
+from tests.conftest import Stop, story
+from tests.training.toy import ToyDocuments
 
 
-class Documents:
+class Documents(ToyDocuments):
     """Validation documents in memory, whose references are given."""
 
     def __init__(self, items: list[Item], references: list[str]) -> None:
-        self.items = items
-        self.references = references
-
-    @property
-    def lengths(self) -> np.ndarray:
-        return np.array([len(item.ids) for item in self.items])
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __getitem__(self, number: int) -> Item:
-        return self.items[number]
+        self.items, self.references = items, references
 
     def text(self, number: int) -> Example:
         return Example(self.items[number].id, "", self.references[number], "validation")
@@ -68,7 +57,9 @@ def test_the_first_documents_are_summarised_and_scored(loaded: LoadedModel) -> N
 
 
 def test_standard_error_of_the_selecting_score_is_given(loaded: LoadedModel) -> None:
-    by_rouge = replace(loaded, recipe=make_recipe_with(loaded.recipe, select_by="rouge2"))
+    recipe = loaded.recipe
+    selecting = recipe.model_copy(update={"train": recipe.train.model_copy(update={"select_by": "rouge2"})})
+    by_rouge = replace(loaded, recipe=selecting)
     references = [loaded.tokenizer.decode([5])] * 4
     scores = rouge(by_rouge, references)
     assert scores["rouge2_standard_error"] == pytest.approx(0)
@@ -79,13 +70,6 @@ def test_standard_error_of_the_selecting_score_is_given(loaded: LoadedModel) -> 
     assert scores["rouge2_standard_error"] == pytest.approx(100 / 3)  # stdev of 0, 1 and 1, by the root of 3
 
 
-def make_recipe_with(recipe: Recipe, **train: object) -> Recipe:
-    return recipe.model_copy(update={"train": recipe.train.model_copy(update=train)})
-
-
 def test_scoring_can_be_stopped(loaded: LoadedModel) -> None:
-    def stop() -> None:
-        raise Interrupted(2)
-
     with pytest.raises(Interrupted):
-        rouge(loaded, [""] * 4, stop)
+        rouge(loaded, [""] * 4, Stop(1))
