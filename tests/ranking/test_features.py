@@ -6,7 +6,7 @@ import pytest
 
 from sumpool.documents.document import Document, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.ranking.features import FEATURES, outline, ranks, sentence_features, style_features
+from sumpool.ranking.features import FEATURES, outline, ranks, sentence_features
 from sumpool.ranking.selection import find_candidates
 from sumpool.text.language import content_prefixes, split_words
 from sumpool.text.word_graph import SentenceWords, WordGraph
@@ -65,6 +65,7 @@ def test_values_of_a_document_counted_by_hand() -> None:
         ("ends_with_colon", [0, 0, 0, 0]),
         ("is_question", [0, 0, 0, 0]),
         ("starts_in_lower_case", [0, 0, 0, 0]),
+        ("mean_words", [(5 + 12 + 3 + 10 + 8) / 5] * 4),
         ("log_words_before", [0, math.log(6), math.log(21), math.log(31)]),
         ("title_in_opening", [1 / 3, 1 / 3, 0, 0]),
         ("is_in_frame", [1, 1, 0, 0]),
@@ -91,13 +92,6 @@ def test_centrality_is_lexrank_of_all_sentences_of_prose_and_of_the_frame() -> N
     assert column("paragraph_centrality") == pytest.approx([expected[:2].mean()] * 2 + expected[3:].tolist(), abs=1e-6)
     long, _ = featured(" ".join(f"Host {number} sends packets to the gateway." for number in range(50)))
     assert np.flatnonzero(long.values[:, FEATURES.index("is_in_frame")]).tolist() == [*range(15), *range(46, 50)]
-
-
-def test_other_sentences_of_the_document_count_but_other_documents_do_not() -> None:
-    first, _ = featured(TEXT)
-    featured("Other words. " * 9)
-    again, _ = featured(TEXT)
-    np.testing.assert_array_equal(first.values, again.values)
 
 
 def test_a_document_without_prose_has_no_rows() -> None:
@@ -144,10 +138,3 @@ def test_sections_and_paragraphs_are_numbered() -> None:
 def test_ranks_are_shares_of_smaller_values() -> None:
     assert ranks(np.array([3.0, 1.0, 2.0])).tolist() == [1, 0, 0.5]
     assert ranks(np.array([3.0])).tolist() == [0]
-
-
-def test_style_is_measured_per_character_and_word() -> None:
-    style = style_features(["A (B) 1, 2.", "x"], SentenceWords.of([["a", "b", "1", "2"], ["x"]]))
-    assert style["digits"].tolist() == [2 / 11, 0]
-    assert style["capitals"].tolist() == [0.5, 0]
-    assert style["mean_words"].tolist() == [2.5, 2.5]

@@ -29,9 +29,7 @@ from sumpool.text.sentences import SentenceSplitter
 from tests.ranking.planted import SPLITTER, WORDS, example, marked
 
 CONFIG = Fitting(
-    min_documents=5,
-    boosting=Boosting(trees=20, leaves=4, min_rows=5),
-    choice=Boosting(trees=40, leaves=4, min_rows=5),
+    min_documents=5, boosting=Boosting(trees=20, leaves=4, min_rows=5), choice=Boosting(trees=40, leaves=4, min_rows=5)
 )
 
 

@@ -21,19 +21,14 @@ from sumpool.ranking.marks import (
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 
-DOCUMENT = Document.from_parsed(
-    "a.html",
-    ParsedDocument(
-        (
-            TextBlock("Packets", "heading", 1),
-            TextBlock("Hosts send packets. They are short."),
-            TextBlock("Gateways forward them.", "list_item", 1),
-            TextBlock("Table 1", "table_row"),
-            TextBlock("A picture of a packet.", "caption"),
-        ),
-        "Packets",
-    ),
+BLOCKS = (
+    TextBlock("Packets", "heading", 1),
+    TextBlock("Hosts send packets. They are short."),
+    TextBlock("Gateways forward them.", "list_item", 1),
+    TextBlock("Table 1", "table_row"),
+    TextBlock("A picture of a packet.", "caption"),
 )
+DOCUMENT = Document.from_parsed("a.html", ParsedDocument(BLOCKS, "Packets"))
 SENTENCES = source_sentences(DOCUMENT, SentenceSplitter())
 
 

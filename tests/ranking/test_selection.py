@@ -89,9 +89,6 @@ def test_the_last_sentences_are_exchanged_for_ones_that_fit() -> None:
 def test_the_closest_length_is_taken_where_none_fits() -> None:
     assert adjusted(["a b c d e f g h i j", "k l m n o p q"], words(4), "a b c") == [1]
     assert adjusted(["a " * 30, "b " * 50, "c " * 90], words(100), "c") == [2]
-
-
-def test_the_shortest_sentence_is_taken_where_each_is_too_long() -> None:
     long = " ".join(["tower"] * 50)
     assert adjusted([f"{long} {long}", long], words(10), long) == [1]
     assert adjusted([long], words(10), long) == [0]
@@ -190,6 +187,7 @@ def test_without_samples_the_scores_and_the_length_select() -> None:
     scores = np.array([0.9, 0.85, 0.7, 0.1])
     assert select_expected(sentences, scores, length=6) == [0, 2]
     assert select_expected(sentences, scores, length=2) == [0]
+    assert select_expected(["a b"], np.array([-0.1]), length=10) == []
     many = [f"w{number}" for number in range(100)]
     assert select_expected(many, np.arange(100) / 100, length=3) == [99, 98, 97, 96]
 
@@ -200,7 +198,3 @@ def test_a_given_length_limits_the_selection() -> None:
     assert len(select_expected(sentences, scores, length=14)) == 1
     assert len(select_expected(sentences, scores, length=15)) == 2
     assert select_expected(sentences, scores, length=1) == [0]
-
-
-def test_no_score_expects_nothing() -> None:
-    assert select_expected(["a b"], np.array([-0.1]), length=10) == []

@@ -43,12 +43,10 @@ TEXTS = {
 
 
 def document(language: str, copies: int = 3) -> Document:
-    blocks: list[TextBlock] = []
+    blocks: list[tuple[TextBlockKind, str]] = []
     for copy in range(copies):
-        kind: TextBlockKind = "paragraph"
-        separator = "" if language == "zh" else " "
-        blocks += [TextBlock(f"{copy + 1}", "heading"), TextBlock(separator.join(TEXTS[language]), kind)]
-    return Document.from_parsed("-", ParsedDocument(tuple(blocks)))
+        blocks += [("heading", f"{copy + 1}"), ("paragraph", ("" if language == "zh" else " ").join(TEXTS[language]))]
+    return blocks_of(*blocks)
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +76,7 @@ def with_domain(ranker: Ranker, has_all: bool) -> Ranker:
 
 LONG = Document("a.txt", "\n\n".join(story(number, 8) for number in range(6)))
 SENTENCES = source_sentences(LONG, SentenceSplitter())
-AGREED = SENTENCES[10].text
-SAMPLES = (AGREED,) * 3
+SAMPLES = (SENTENCES[10].text,) * 3
 
 
 def blocks_of(*texts: tuple[TextBlockKind, str], id: str = "-") -> Document:
@@ -99,8 +96,7 @@ def test_the_principal_sentence_is_selected_in_every_language() -> None:
 
 
 def test_a_document_without_prose_is_summarised_by_its_beginning(ranker: Ranker) -> None:
-    names = [TextBlock(f"Item {number}", "list_item") for number in range(40)]
-    listed = Document.from_parsed("-", ParsedDocument(tuple(names)))
+    listed = blocks_of(*(("list_item", f"Item {number}") for number in range(40)))
     sentences = source_sentences(listed, SentenceSplitter())
     assert [index for index, _ in selected(ranker, listed, sentences, words=5)] == [0, 1]
 
@@ -125,11 +121,7 @@ def test_samples_decide_in_the_domain_alone(ranker: Ranker, file: Document) -> N
     assert inside.is_in_domain(candidates)
     assert not outside.is_in_domain(candidates)
     assert SentenceSelector(ranker).is_in_domain(candidates)
-
-
-def test_no_document_without_prose_is_in_the_domain(ranker: Ranker) -> None:
-    selector = SentenceSelector(with_domain(ranker, True))
-    assert not selector.is_in_domain(selector.candidates(Document("a", ""), (), "en"))
+    assert not inside.is_in_domain(inside.candidates(Document("a", ""), (), "en"))
 
 
 def test_the_selection_is_in_order_and_within_the_words(ranker: Ranker) -> None:
@@ -143,7 +135,7 @@ def test_the_selection_is_in_order_and_within_the_words(ranker: Ranker) -> None:
 def test_a_summary_has_at_most_a_hundred_words_where_none_are_asked_for(ranker: Ranker) -> None:
     book = blocks_of(*(("paragraph", story(number, 30)) for number in range(40)))
     sentences = source_sentences(book, SentenceSplitter())
-    assert sum(len(text.split()) for _, text in selected(ranker, book, sentences)) <= 110
+    assert 90 <= sum(len(text.split()) for _, text in selected(ranker, book, sentences)) <= 110
 
 
 def test_summaries_are_as_long_as_asked_for_on_average(ranker: Ranker) -> None:

@@ -7,8 +7,6 @@ import pytest
 from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.document import Document, ParsedDocument, TextBlock
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.inference.pipeline import Pipeline
-from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import SHIPPED
 from sumpool.ranking import sentence_selector
 from sumpool.ranking.features import sentence_features
@@ -163,21 +161,3 @@ def test_sentences_alone_are_selected_for_a_length_and_where_one_is_wanted(
     assert not any("Contents:" in text for text in select(selector, 5, target=LengthTarget(40, False, 0)))
     monkeypatch.setattr(sentence_selector, "_MAX_UNWANTED", -9.0)
     assert not any("Contents:" in text for text in select(selector, 5))
-
-
-def test_fast_summary_of_terms_ends_with_its_contents() -> None:
-    names = ("Accounts", "Fees and refunds", "Prohibited content", "Suspension of accounts", "Liability", "Privacy")
-    text = "\n\n".join(
-        f"## {name}\n\nYou agree that we may change these {name.lower()} at any time, and that you will be told of it."
-        f" Your use of the service after a change of the {name.lower()} means that you accept it."
-        for name in names
-    )
-    parts = ["These terms govern your use of the hosting service of Example Ltd.", *text.split("\n\n")]
-    blocks = (
-        TextBlock(part.removeprefix("## "), "heading" if part.startswith("## ") else "paragraph", level=2)
-        for part in parts
-    )
-    document = Document.from_parsed("-", ParsedDocument(tuple(blocks), title="Terms of service"))
-    (summary,) = Pipeline.open(RunFiles.open(SHIPPED, ["summarize.fast=true"])).summarize([document])
-    assert "Contents: Accounts; " in summary.text
-    assert [summary.source[index].kind for index in summary.indices][-1] == "heading"
