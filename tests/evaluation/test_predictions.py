@@ -1,6 +1,5 @@
 import gzip
 import json
-from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -8,38 +7,31 @@ from backports import zstd
 
 from sumpool.errors import DataError
 from sumpool.evaluation.predictions import References, join
+from tests.conftest import write_lines
 
 Row = tuple[str, str, str, str | None]
 
 
-def joined_rows(predictions: Path, references: Path, *, skip_missing: bool = False) -> list[Row]:
-    """ID, summary, reference and document of each document that has a summary."""
+def joined_rows(predictions: Path, references: Path) -> list[Row]:
+    """ID, summary, reference and document of each document."""
     documents = References.of_file(references)
-    summaries, _ = join(predictions, documents, skip_missing=skip_missing)
-    found = [
-        (each.id, summaries[each.id], each.reference, each.document)
-        for each in documents.read()
-        if each.id in summaries
-    ]
-    assert len(found) == len(summaries)
-    return found
+    summaries, _ = join(predictions, documents)
+    assert len(summaries) == len(documents.ids)
+    return [(each.id, summaries[each.id], each.reference, each.document) for each in documents.read()]
 
 
-def write(path: Path, rows: Iterable[dict[str, object]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
+def references_of(folder: Path, names: str) -> Path:
+    rows = [{"id": name, "document": f"document {name}", "summary": f"reference {name}"} for name in names]
+    return write_lines(folder / "references.jsonl", rows)
 
 
 @pytest.fixture
 def references(tmp_path: Path) -> Path:
-    return write(
-        tmp_path / "references.jsonl",
-        [{"id": name, "document": f"document {name}", "summary": f"reference {name}"} for name in "abc"],
-    )
+    return references_of(tmp_path, "abc")
 
 
-def summaries(tmp_path: Path, names: str) -> Path:
-    return write(tmp_path / "summaries.jsonl", [{"id": name, "summary": f"summary {name}"} for name in names])
+def summaries(folder: Path, names: str) -> Path:
+    return write_lines(folder / "summaries.jsonl", [{"id": name, "summary": f"summary {name}"} for name in names])
 
 
 def test_rows_are_joined_by_id_in_the_order_of_the_references(tmp_path: Path, references: Path) -> None:
@@ -49,10 +41,9 @@ def test_rows_are_joined_by_id_in_the_order_of_the_references(tmp_path: Path, re
 
 
 def test_guessed_fields_are_reported(tmp_path: Path) -> None:
-    summaries = write(tmp_path / "s.jsonl", [{"article_id": 7, "prediction": "p"}])
-    references = write(
-        tmp_path / "r.jsonl", [{"article_id": "7", "abstract": "r", "article": "d", "text": "t", "document": 3}]
-    )
+    summaries = write_lines(tmp_path / "s.jsonl", [{"article_id": 7, "prediction": "p"}])
+    row = {"article_id": "7", "abstract": "r", "article": "d", "text": "t", "document": 3}
+    references = write_lines(tmp_path / "r.jsonl", [row])
     assert joined_rows(summaries, references) == [("7", "p", "r", "d")]
     assert join(summaries, References.of_file(references))[1] == [
         "s.jsonl: text in 'prediction', id in 'article_id'",
@@ -61,8 +52,8 @@ def test_guessed_fields_are_reported(tmp_path: Path) -> None:
 
 
 def test_files_without_ids_are_joined_by_line(tmp_path: Path) -> None:
-    summaries = write(tmp_path / "s.jsonl", [{"summary": "one"}, {"summary": "two"}])
-    references = write(tmp_path / "r.jsonl", [{"summary": "first"}, {"summary": "second"}])
+    summaries = write_lines(tmp_path / "s.jsonl", [{"summary": "one"}, {"summary": "two"}])
+    references = write_lines(tmp_path / "r.jsonl", [{"summary": "first"}, {"summary": "second"}])
     assert joined_rows(summaries, references) == [("1", "one", "first", None), ("2", "two", "second", None)]
 
 
@@ -80,7 +71,7 @@ def test_files_without_ids_are_joined_by_line(tmp_path: Path) -> None:
 def test_summaries_of_other_programs_are_joined_in_order(tmp_path: Path, name: str, content: str) -> None:
     (tmp_path / name).write_bytes(content.encode())
     texts = ["one", "two, too", "", "four"]
-    named = write(tmp_path / "r.jsonl", [{"id": f"d{number}", "summary": "r"} for number in range(4)])
+    named = write_lines(tmp_path / "r.jsonl", [{"id": f"d{number}", "summary": "r"} for number in range(4)])
     rows: list[Row] = [(f"d{number}", text, "r", None) for number, text in enumerate(texts)]
     assert joined_rows(tmp_path / name, named) == rows
     (tmp_path / "r.csv").write_text("text,summary\n" + '"d\nd",r\n' * 4)
@@ -89,18 +80,30 @@ def test_summaries_of_other_programs_are_joined_in_order(tmp_path: Path, name: s
 
 
 def test_ids_are_never_joined_with_line_numbers(tmp_path: Path) -> None:
-    with_ids = write(tmp_path / "s.jsonl", [{"id": 1, "summary": "one"}])
-    without = write(tmp_path / "r.jsonl", [{"summary": "first"}])
-    twice = write(tmp_path / "t.jsonl", [{"summary": "first"}, {"summary": "second"}])
+    with_ids = write_lines(tmp_path / "s.jsonl", [{"id": 1, "summary": "one"}])
+    without = write_lines(tmp_path / "r.jsonl", [{"summary": "first"}])
+    twice = write_lines(tmp_path / "t.jsonl", [{"summary": "first"}, {"summary": "second"}])
     with pytest.raises(DataError, match=r"must both have ids, or neither, got rows with text in 'summary', .* and"):
         joined_rows(with_ids, without)
     with pytest.raises(DataError, match=r"each of the 1 documents of .*s\.jsonl where it has no ids, got 2; an empty"):
         joined_rows(twice, with_ids)
 
 
-def test_a_missing_summary_is_reported(tmp_path: Path, references: Path) -> None:
-    with pytest.raises(DataError, match=r"summaries\.jsonl must have a summary for every .* got none for 2 \(a, c\)"):
-        joined_rows(summaries(tmp_path, "b"), references)
+@pytest.mark.parametrize(
+    ("ours", "theirs", "message"),
+    [
+        ("", "abc", r"summaries\.jsonl must have at least one row, got none"),
+        ("b", "abc", r"summaries\.jsonl must have a summary for every .* got none for 2 \(a, c\)"),
+        ("aba", "abc", r"summaries\.jsonl:3 must have a unique id, got 'a' of line 1 again"),
+        ("ab", "aa", r"references\.jsonl:2 must have a unique id, got 'a' of line 1 again"),
+    ],
+)
+def test_files_that_do_not_fit_together_are_reported(tmp_path: Path, ours: str, theirs: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        joined_rows(summaries(tmp_path, ours), references_of(tmp_path, theirs))
+
+
+def test_a_missing_summary_may_be_skipped(tmp_path: Path, references: Path) -> None:
     joined, notes = join(summaries(tmp_path, "b"), References.of_file(references), skip_missing=True)
     assert list(joined) == ["b"]
     assert notes[-1] == "references without a summary, left out: 2 (a, c)"
@@ -112,21 +115,10 @@ def test_an_extra_summary_is_noted(tmp_path: Path, references: Path) -> None:
     assert notes[-1] == "summaries without a reference, left out: 2 (x, y)"
 
 
-def test_a_repeated_id_is_reported(tmp_path: Path, references: Path) -> None:
-    with pytest.raises(DataError, match=r"summaries\.jsonl:3 must have a unique id, got 'a' of line 1 again"):
-        joined_rows(summaries(tmp_path, "aba"), references)
-    doubled = write(tmp_path / "r.jsonl", [{"id": "a", "summary": "r"}, {"id": "a", "summary": "r"}])
-    with pytest.raises(DataError, match=r"r\.jsonl:2 must have a unique id, got 'a' of line 1 again"):
-        joined_rows(summaries(tmp_path, "ab"), doubled)
-
-
-def test_an_empty_file_is_an_error(tmp_path: Path, references: Path) -> None:
-    with pytest.raises(DataError, match=r"summaries\.jsonl must have at least one row, got none"):
-        joined_rows(summaries(tmp_path, ""), references)
-
-
 def test_a_row_without_its_document_is_reported(tmp_path: Path) -> None:
-    references = write(tmp_path / "r.jsonl", [{"id": "a", "summary": "r", "text": "d"}, {"id": "b", "summary": "r"}])
+    references = write_lines(
+        tmp_path / "r.jsonl", [{"id": "a", "summary": "r", "text": "d"}, {"id": "b", "summary": "r"}]
+    )
     with pytest.raises(DataError, match=r"r\.jsonl:2 must have a text in 'text', got the fields id, summary"):
         joined_rows(summaries(tmp_path, "ab"), references)
 
@@ -157,4 +149,4 @@ def test_fields_of_the_wrong_type_are_reported(
     tmp_path: Path, references: Path, row: dict[str, object], message: str
 ) -> None:
     with pytest.raises(DataError, match=rf"s\.jsonl:1 {message}"):
-        joined_rows(write(tmp_path / "s.jsonl", [row]), references)
+        joined_rows(write_lines(tmp_path / "s.jsonl", [row]), references)

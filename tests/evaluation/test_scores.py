@@ -3,6 +3,7 @@ import json
 import os
 from hashlib import sha256
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -90,18 +91,15 @@ def test_older_results_stay_until_new_ones_are_whole(tmp_path: Path, monkeypatch
     older = {path.name: path.read_bytes() for path in folder.iterdir()}
     write(folder, [3], resume=False)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == older
+    full = Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     with monkeypatch.context() as patch:
-        patch.setattr(os, "replace", fail)
+        patch.setattr(os, "replace", full)
         with pytest.raises(ResourceError, match=r"a must be written completely, .*No space left"):
             finish_results(folder, "newer", documents=1)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == older
     finish_results(folder, "newer", documents=1)
     assert (folder / "report.json").read_text() == "newer"
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
-
-
-def fail(*_: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def test_finished_results_are_continued_as_a_copy(tmp_path: Path) -> None:
