@@ -5,17 +5,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
-from typer.testing import CliRunner
 
 from sumpool import __version__
 from sumpool.cli import app as module
-from sumpool.cli.app import ADVICE, COMMANDS, app, explain, load_command, main, require_address_space
+from sumpool.cli.app import ADVICE, COMMANDS, explain, load_command, main, require_address_space
 from sumpool.errors import CheckpointError, DataError, Interrupted, NonFiniteError, RecipeError, ResourceError
 from sumpool.io.manifest import SHIPPED
-
-pytestmark = pytest.mark.slow
+from tests.cli.conftest import run
 
 
 class OutOfMemoryError(RuntimeError):
@@ -23,6 +22,8 @@ class OutOfMemoryError(RuntimeError):
 
 
 def test_every_error_has_an_exit_code_and_a_message() -> None:
+    many_files = OSError(errno.EMFILE, "Too many open files", "a.txt")
+    many_threads = BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
     for error, code, sentence in (
         (RecipeError("r.yaml: a must b"), 2, "error: r.yaml: a must b"),
         (DataError("d"), 3, "error: d"),
@@ -35,16 +36,8 @@ def test_every_error_has_an_exit_code_and_a_message() -> None:
         (OSError(errno.ENOSPC, "No space left on device"), 6, "error: No space left on device; free some"),
         (PermissionError(errno.EACCES, "Permission denied", "out"), 3, "error: out: Permission denied"),
         (OSError(errno.ENAMETOOLONG, "File name too long", "aaa"), 2, "error: aaa must be a shorter name"),
-        (
-            OSError(errno.EMFILE, "Too many open files", "a.txt"),
-            6,
-            "error: [Errno 24] Too many open files: 'a.txt'; raise",
-        ),
-        (
-            BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable"),
-            6,
-            "raise the limits of this process (ulim",
-        ),
+        (many_files, 6, "error: [Errno 24] Too many open files: 'a.txt'; raise"),
+        (many_threads, 6, "raise the limits of this process (ulim"),
         (RuntimeError("can't start new thread"), 6, "error: can't start new thread; raise the limits of this process"),
         (MemoryError(), 6, "error: memory ran out (MemoryError); close other programs"),
         (OSError(errno.ENOMEM, "Cannot allocate memory", "x"), 6, "error: memory ran out ([Errno 12] Cannot allocate"),
@@ -69,30 +62,24 @@ def test_help_describes_each_command_as_the_command_does() -> None:
         assert described.startswith(line.removesuffix(".")), name
 
 
-def run_main(monkeypatch: pytest.MonkeyPatch, error: Exception, *words: str) -> list[str]:
-    """Run `main` with a command line that fails, and return the words that reached the commands."""
-    received: list[str] = []
-
-    def fail(arguments: list[str]) -> None:
-        received.extend(arguments)
-        raise error
-
-    monkeypatch.setattr(module, "app", fail)
+def run_main(monkeypatch: pytest.MonkeyPatch, error: Exception, *words: str) -> None:
+    """Run `main` with a command line that fails."""
+    monkeypatch.setattr(module, "app", Mock(side_effect=error))
     monkeypatch.setattr(sys, "argv", ["sumpool", *words])
     main()
-    return received
 
 
 def test_failure_is_one_line_on_stderr(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        run_main(monkeypatch, RecipeError("bad[0].x must be \x1b[31m"), "train", "bad.yaml")
-    assert stopped.value.code == 2
-    assert capsys.readouterr() == ("", "error: bad[0].x must be \\u001b[31m\n")
-
-
-def test_debug_shows_the_traceback_at_any_position(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(KeyError):
-        run_main(monkeypatch, KeyError("x"), "train", "bad.yaml", "--debug")
+    for error, words, code, told in (
+        (RecipeError("bad[0].x must be \x1b[31m"), ("train", "bad.yaml"), 2, "error: bad[0].x must be \\u001b[31m\n"),
+        (KeyError("x"), ("summarize", "--", "--debug"), 1, "error: KeyError: 'x'; this is a bug in sumpool"),
+        (KeyError("not reached"), ("summarize", ""), 2, "error: no argument must be empty, got ''"),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            run_main(monkeypatch, error, *words)
+        shown = capsys.readouterr()
+        assert (stopped.value.code, shown.out, shown.err.count("\n")) == (code, "", 1)
+        assert shown.err.startswith(told)
 
 
 def test_debug_shows_what_the_package_logs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,27 +96,14 @@ def test_debug_shows_what_the_package_logs(monkeypatch: pytest.MonkeyPatch, caps
     assert capsys.readouterr().err == "encoder int8\n"
 
 
-def test_debug_after_two_dashes_is_a_file_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        run_main(monkeypatch, KeyError("x"), "summarize", "--", "--debug")
-    assert stopped.value.code == 1
-
-
-def test_empty_arguments_are_refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as stopped:
-        run_main(monkeypatch, KeyError("not reached"), "summarize", "")
-    assert stopped.value.code == 2
-    assert capsys.readouterr().err.startswith("error: no argument must be empty, got ''")
-
-
 def test_a_mistyped_command_gets_a_suggestion() -> None:
-    result = CliRunner().invoke(app, ["trian"])
+    result = run("trian")
     assert result.exit_code == 2
     assert "train" in result.stderr
 
 
 def test_version_is_shown() -> None:
-    result = CliRunner().invoke(app, ["--version"])
+    result = run("--version")
     assert (result.exit_code, result.stdout) == (0, f"sumpool {__version__}\n")
 
 
@@ -150,6 +124,7 @@ def run_limited(mebibytes: int, *words: str) -> tuple[int, str, list[str]]:
     return ended.returncode, ended.stdout, ended.stderr.splitlines()
 
 
+@pytest.mark.slow
 def test_a_limit_below_that_of_the_libraries_is_one_line() -> None:
     for command in ("summarize", "prepare", "train", "evaluate", "bench", "export", "import"):
         code, shown, told = run_limited(500, command, "x", "y")
@@ -159,6 +134,7 @@ def test_a_limit_below_that_of_the_libraries_is_one_line() -> None:
         )
 
 
+@pytest.mark.slow
 def test_what_needs_no_libraries_needs_no_memory(tmp_path: Path) -> None:
     document = tmp_path / "a.txt"
     document.write_text("Hosts send packets to gateways.")

@@ -3,10 +3,10 @@ import random
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from sumpool.cli.app import app
 from sumpool.errors import DataError, RecipeError
+from tests.cli.conftest import run
+from tests.conftest import write_lines
 
 RECIPE = """\
 name: films
@@ -15,10 +15,6 @@ data: {source: {kind: labelled, path: rows.jsonl, validation_share: 0.2, test_sh
 model: {dim: 16, heads: 2, feed_forward: 16, source_length: 16, encoder: [{attention: {kind: vanilla}}]}
 train: {steps: 60, batch_tokens: 300, learning_rate: 0.01, device: cpu}
 """
-
-
-def run(*words: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(app, words, input=stdin)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -30,7 +26,7 @@ def corner(tmp_path_factory: pytest.TempPathFactory) -> None:
     for number in range(100):
         text = " ".join(["good" if number % 2 else "bad", *draw.choices(["film", "scene", "plot"], k=5), str(number)])
         rows.append({"id": f"d{number}", "text": text, "label": "fine\x1b[1m" if number % 2 else "poor"})
-    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_lines(folder / "rows.jsonl", rows)
     (folder / "films.yaml").write_text(RECIPE)
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)

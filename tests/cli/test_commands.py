@@ -7,16 +7,11 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from sumpool.cli.app import app, explain
-from sumpool.errors import CheckpointError, DataError, RecipeError, SumpoolError
+from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.inference.run_files import USED
-from tests.conftest import story
-
-
-def run(*words: str, stdin: str | None = None) -> Result:
-    return CliRunner().invoke(app, words, input=stdin)
+from tests.cli.conftest import run
+from tests.conftest import read_lines, story
 
 
 @pytest.fixture(scope="module")
@@ -67,34 +62,10 @@ def test_limit_and_file_with_resume() -> None:
     assert (first.exit_code, first.stdout) == (0, "")
     again = run("summarize", "rows.jsonl", "--limit", "5", "--out", "out.jsonl", "--resume")
     assert again.exit_code == 0
-    lines = Path("out.jsonl").read_text().splitlines()
-    assert [json.loads(line)["id"] for line in lines] == ["d0", "d1", "d2", "d3", "d4"]
-
-
-@pytest.mark.slow
-def test_a_folder_of_summaries_is_continued() -> None:
-    Path("docs/sub").mkdir(parents=True)
-    Path("docs/empty.txt").touch()
-    for number in range(5):
-        Path(f"docs/sub/{number}.txt").write_text(story(number, 5))
-    command = ("summarize", "docs", "--out-dir", "out", "--format", "markdown", "--title", "--style", "bullets")
-    first = run(*command, "--limit", "3")
-    assert str(first.exception).startswith("1 of 3 documents have no summary: docs/empty.txt")
-    written = {path: path.stat().st_mtime_ns for path in Path("out").rglob("*.md")}
-    assert {str(path) for path in written} == {"out/sub/0.txt.md", "out/sub/1.txt.md"}
-    assert Path("out/sub/0.txt.md").read_text().startswith("# docs/sub/0.txt\n\n- ")
-    again = run(*command)
-    assert str(again.exception).startswith("1 of 4 documents have no summary")
-    assert {path: path.stat().st_mtime_ns for path in written} == written
-    assert len(list(Path("out").rglob("*.md"))) == 5
-    for options, name in (
-        (("--set=summarize.beams=1",), "beams to go on, got '2'"),
-        (("--fast",), "fast to go on, got 'false'"),
-    ):
-        expected = f"out/summaries.jsonl.identity must hold the same summarize.{name} there and "
-        assert str(run(*command, *options).exception).startswith(expected)
-    Path("out/sub/0.txt.md").write_text("edited")
-    assert isinstance(run(*command).exception, RecipeError)
+    assert [row["id"] for row in read_lines(Path("out.jsonl"))] == ["d0", "d1", "d2", "d3", "d4"]
+    for option, name in (("--set=summarize.beams=1", "beams to go on, got '2'"), ("--fast", "fast to go on, got 'f")):
+        other = run("summarize", "rows.jsonl", "--out", "out.jsonl", "--resume", option)
+        assert f"out.jsonl.identity must hold the same summarize.{name}" in str(other.exception)
 
 
 def test_a_broken_document_is_named_before_the_model_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +118,8 @@ def test_evidence_and_explanation(mode: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_files_with_the_same_note_share_a_line() -> None:
     for name in ("a.txt", "b.txt"):
         Path(name).write_text("Hosts send packets to gateways.")
-    result = run("summarize", "--fast", "a.txt", "b.txt", "--out-dir", "notes")
+    result = run("summarize", "--fast", "a.txt", "b.txt", "--out-dir", "notes", "--format", "markdown", "--title")
+    assert Path("notes/a.txt.md").read_text() == "# a.txt\n\nHosts send packets to gateways.\n"
     assert "the text is not longer than a summary: a.txt, b.txt (2)\n" in result.stderr
     assert result.stderr.count("not longer") == 1
     result = run("summarize", "--fast", "a.txt", "b.txt", "--length", "9w")
@@ -166,8 +138,6 @@ def test_notes_on_a_digest_name_the_document_once() -> None:
 
 
 def test_evaluate_prints_a_table_and_its_signature() -> None:
-    other = run("evaluate", "rows.jsonl", "--references", "rows.jsonl", "--set", "x=1")
-    assert other.exit_code != 0
     result = run("evaluate", "runs/toy", "--split", "validation", "--set", "evaluate.resamples=100")
     assert result.exit_code == 0, result.output
     scores, lengths, *_, wins, _, settings = result.stdout.split("\n\n")
@@ -195,35 +165,27 @@ def test_evaluate_scores_summaries_of_a_file() -> None:
     assert Path("scores.html").read_text().startswith("<!doctype html>")
     assert r"GPT\_me & " in Path("scores.tex").read_text()
     assert "all,GPT_me,60," in Path("scores.csv").read_text()
-    refused = run(*words, "--out", "runs")
-    assert isinstance(refused.exception, RecipeError)
 
 
 def test_user_errors_have_a_message() -> None:
+    references = ("--references", "rows.jsonl")
     for words, kind, sentence in (
         (("train", "toy.yaml", "--set", "train.stpes=3"), RecipeError, "did you mean steps?"),
-        (("prepare", "ty.yaml"), RecipeError, "did you mean toy.yaml?"),
         (("summarize", "doc.txt", "--model", "runs"), CheckpointError, "runs must be a run folder"),
-        (("summarize", "doc.txt", "--limit", "0"), RecipeError, "--limit must be a whole number of at least 1"),
         (
             ("summarize", "doc.txt", "--out", "a", "--out-dir", "b"),
             RecipeError,
             "one of --out, --out-dir and --explain",
         ),
         (("evaluate", "rows.jsonl"), RecipeError, "rows.jsonl must come with a run folder, or with --references FILE"),
-        (("evaluate", "--references", "rows.jsonl"), RecipeError, "--references must come with files of summaries"),
-        (
-            ("evaluate", "rows.jsonl", "--references", "rows.jsonl", "--verify"),
-            RecipeError,
-            "--verify must come with a run",
-        ),
-        (("evaluate", "nowhere.jsonl", "--references", "rows.jsonl"), DataError, "nowhere.jsonl must"),
+        (("evaluate", *references), RecipeError, "--references must come with files of summaries"),
+        (("evaluate", "rows.jsonl", *references, "--verify"), RecipeError, "--verify must come with a run"),
+        (("evaluate", "nowhere.jsonl", *references), DataError, "nowhere.jsonl must"),
         (("evaluate", "runs", "nowhere.txt"), RecipeError, "nowhere.txt must be a run folder or a file of summaries"),
     ):
         result = run(*words)
-        assert isinstance(result.exception, SumpoolError)
         assert isinstance(result.exception, kind)
-        assert sentence in explain(result.exception)[1]
+        assert sentence in str(result.exception)
 
 
 @pytest.mark.slow

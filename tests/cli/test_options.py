@@ -33,12 +33,7 @@ def command_options() -> Iterator[tuple[str, str, object, OptionInfo]]:
             kind, info = get_args(hint)[:2]
             if isinstance(info, OptionInfo):
                 names = [word for word in map(str, (info.default, *(info.param_decls or ()))) if word.startswith("--")]
-                yield (
-                    name,
-                    (names or [f"--{parameter.replace('_', '-')}"])[0],
-                    kind,
-                    info,
-                )
+                yield (name, (names or [f"--{parameter.replace('_', '-')}"])[0], kind, info)
 
 
 CHECKED = sorted({(command, name) for command, name, _, info in command_options() if info.parser})

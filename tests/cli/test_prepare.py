@@ -1,17 +1,15 @@
-import json
 import os
 import signal
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from sumpool.cli.app import app
 from sumpool.cli.console import Log
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
-from tests.conftest import prepare
+from tests.cli.conftest import run
+from tests.conftest import prepare, write_lines
 
 
 @pytest.fixture
@@ -20,7 +18,7 @@ def recipe_with_data(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     rows = [
         {"id": f"d{number}", "text": f"Document {number} says much.", "summary": "It says."} for number in range(40)
     ]
-    Path("train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_lines(Path("train.jsonl"), rows)
     return tiny_recipe
 
 
@@ -33,7 +31,7 @@ def test_a_signal_stops_and_nothing_is_left(recipe_with_data: Path, number: sign
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Log, "report", interrupt)
-        stopped = CliRunner().invoke(app, ["prepare", str(recipe_with_data)]).exception
+        stopped = run("prepare", str(recipe_with_data)).exception
     assert isinstance(stopped, Interrupted)
     assert str(stopped) == f"stopped by {number.name}; nothing was prepared, so prepare begins anew"
     assert stopped.status == 128 + number

@@ -1,14 +1,14 @@
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from sumpool.cli.app import app
 from sumpool.cli.recipe_reference import describe, page
 from sumpool.errors import DataError, RecipeError
+from tests.cli.conftest import run
 
 RECIPES = Path(__file__).parents[2] / "recipes"
 
@@ -19,7 +19,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_recipes_lists_names_and_descriptions() -> None:
-    result = CliRunner().invoke(app, ["recipes"])
+    result = run("recipes")
     assert result.exit_code == 0
     lines = [line for line in result.stdout.splitlines() if not line.startswith(" ")]  # without wrapped descriptions
     assert len(lines) == 2 + len([*RECIPES.rglob("*.yaml")])
@@ -27,39 +27,39 @@ def test_recipes_lists_names_and_descriptions() -> None:
 
 
 def test_recipes_prints_one() -> None:
-    result = CliRunner().invoke(app, ["recipes", "quickstart"])
+    result = run("recipes", "quickstart")
     assert (result.exit_code, result.stdout) == (0, (RECIPES / "quickstart.yaml").read_text())
-    with pytest.raises(
-        RecipeError, match=r"papers/arxiv/pwer must be a recipe file .* \(did you mean papers/arxiv/power"
-    ):
-        CliRunner().invoke(app, ["recipes", "papers/arxiv/pwer"], catch_exceptions=False)
+    wrong = run("recipes", "papers/arxiv/pwer").exception
+    assert isinstance(wrong, RecipeError)
+    assert re.match(r"papers/arxiv/pwer must be a recipe file .* \(did you mean papers/arxiv/power", str(wrong))
 
 
 @pytest.mark.slow
 def test_sample_prints_a_document_or_its_reference() -> None:
-    listed = CliRunner().invoke(app, ["sample"]).stdout.splitlines()
+    listed = run("sample").stdout.splitlines()
     assert {line.split()[0][-1] for line in listed} == {"7"}
     assert any(line.startswith("RFC2587  The schema defined in this document is") for line in listed)
-    document = CliRunner().invoke(app, ["sample", "2587"])
-    assert document.stdout == CliRunner().invoke(app, ["sample", "rfc2587"]).stdout
-    reference = CliRunner().invoke(app, ["sample", "RFC2587", "--reference"])
+    document = run("sample", "2587")
+    assert document.stdout == run("sample", "rfc2587").stdout
+    reference = run("sample", "RFC2587", "--reference")
     assert len(document.stdout.split()) > 1000
     assert reference.stdout.startswith("The schema defined in this document is a minimal schema to support PKIX")
     assert reference.stdout.strip() not in document.stdout
-    with pytest.raises(DataError, match="RFC1 must be a document of the bundled sample, such as RFC2587, got none"):
-        CliRunner().invoke(app, ["sample", "RFC1"], catch_exceptions=False)
+    wrong = run("sample", "RFC1").exception
+    assert isinstance(wrong, DataError)
+    assert str(wrong).startswith("RFC1 must be a document of the bundled sample, such as RFC2587, got none")
 
 
 def test_help_is_a_command() -> None:
     for command in ("train", "recipes", "import"):
-        asked = CliRunner().invoke(app, ["help", command])
+        asked = run("help", command)
         assert asked.exit_code == 0
-        assert asked.stdout == CliRunner().invoke(app, [command, "--help"]).stdout
-    helped = [CliRunner().invoke(app, [name, "--help"]) for name in ("summarise", "summarize")]
+        assert asked.stdout == run(command, "--help").stdout
+    helped = [run(name, "--help") for name in ("summarise", "summarize")]
     assert [result.exit_code for result in helped] == [0, 0]
     assert "--evidence" in helped[0].stdout
-    assert CliRunner().invoke(app, ["help"]).stdout == CliRunner().invoke(app, ["--help"]).stdout
-    wrong = CliRunner().invoke(app, ["help", "trian"])
+    assert run("help").stdout == run("--help").stdout
+    wrong = run("help", "trian")
     assert (wrong.exit_code, "train" in wrong.stderr) == (2, True)
 
 
@@ -80,7 +80,7 @@ def test_shells_complete_commands_and_options(monkeypatch: pytest.MonkeyPatch) -
     assert complete("su") == ["summarize"]
     assert complete("train", "--dr") == ["--dry-run"]
     monkeypatch.setattr("shellingham.detect_shell", lambda: ("bash", "bash"))  # the tests may run in no shell
-    shown = CliRunner().invoke(app, ["--show-completion"])
+    shown = run("--show-completion")
     assert shown.exit_code == 0
 
 
@@ -125,7 +125,7 @@ def test_an_unknown_section_is_an_error_with_a_suggestion() -> None:
 
 def test_help_recipe_wraps_a_section_and_prints_the_page_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
-    section = CliRunner().invoke(app, ["help", "recipe", "train"]).stdout
+    section = run("help", "recipe", "train").stdout
     assert max(map(len, section.splitlines())) <= 60
     assert " ".join(section.split()) == " ".join(describe("train").split())
-    assert CliRunner().invoke(app, ["help", "recipe"]).stdout.rstrip("\n") == page()
+    assert run("help", "recipe").stdout.rstrip("\n") == page()

@@ -4,25 +4,25 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from sumpool.cli.app import app
+from tests.cli.conftest import run
 from tests.runs.test_run_summary import add_evaluation, make_run
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "160")
-    make_run(tmp_path / "runs" / "toy", finished=20)
-    add_evaluation(tmp_path / "runs" / "toy", "test", 0.5)
+    toy = make_run(tmp_path / "runs" / "toy", finished=20)
+    add_evaluation(toy, "test", 0.5)
+    sample = {"kind": "sample", "step": 10, "id": "d\x1b[2J1", "summary": "The router\u202e sends."}
+    (toy / "samples.jsonl").write_text(f"{json.dumps(sample)}\n")
     make_run(tmp_path / "runs" / "new")
     return tmp_path / "runs"
 
 
-@pytest.mark.usefixtures("runs")
 def test_runs_are_listed() -> None:
-    result = CliRunner().invoke(app, ["runs"])
+    result = run("runs")
     assert result.exit_code == 0
     lines = [line.split() for line in result.stdout.splitlines()]
     assert ["runs/toy", "finished", "2.000", "50.0", "50.0", "50.0", "test", "22", "0.0", "17/20"] in [
@@ -32,20 +32,19 @@ def test_runs_are_listed() -> None:
 
 
 def test_scores_of_other_tasks_have_columns_where_there_are_any(runs: Path) -> None:
-    assert "BPC" not in CliRunner().invoke(app, ["runs"]).stdout
+    assert "BPC" not in run("runs").stdout
     report = runs / "toy" / "evaluation" / "test" / "report.json"
     report.write_text(json.dumps({"bpc": {"mean": 1.25, "low": 1.0, "high": 1.5}}))
-    listed = CliRunner().invoke(app, ["runs"]).stdout
+    listed = run("runs").stdout
     assert "BPC" in listed
     assert "1.250" in listed
     assert "accuracy %" not in listed
-    shown = CliRunner().invoke(app, ["show", str(runs / "toy")])
+    shown = run("show", str(runs / "toy"))
     assert (shown.exit_code, "1.250" in shown.stdout) == (0, True)
 
 
-@pytest.mark.usefixtures("runs")
 def test_runs_as_json() -> None:
-    listed = json.loads(CliRunner().invoke(app, ["runs", "runs", "--json"]).stdout)
+    listed = json.loads(run("runs", "runs", "--json").stdout)
     assert {run["run"] for run in listed} == {"runs/toy", "runs/new"}
     assert {run["loss"] for run in listed} == {2.0}
 
@@ -53,14 +52,14 @@ def test_runs_as_json() -> None:
 def test_damaged_runs_have_a_reason_without_effect_on_the_terminal(runs: Path) -> None:
     make_run(runs / "bad\x1b[2J")
     (runs / "bad\x1b[2J" / "manifest.json").write_text("{}")
-    result = CliRunner().invoke(app, ["runs"])
+    result = run("runs")
     assert "is damaged: " in result.stdout
     assert "\x1b" not in result.stdout
 
 
-def test_folder_without_runs(tmp_path: Path) -> None:
-    result = CliRunner().invoke(app, ["runs", str(tmp_path)])
-    assert result.stdout == f"no runs in {tmp_path}\n"
+def test_folder_without_runs() -> None:
+    Path("empty").mkdir()
+    assert run("runs", "empty").stdout == "no runs in empty\n"
 
 
 @pytest.mark.slow
@@ -73,17 +72,8 @@ def test_torch_is_not_imported(runs: Path) -> None:
         subprocess.run([sys.executable, "-c", program.format(arguments)], check=True, cwd=runs.parent)
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    run = make_run(tmp_path / "toy", finished=20)
-    add_evaluation(run, "test", 0.5)
-    sample = {"kind": "sample", "step": 10, "id": "d\x1b[2J1", "summary": "The router\u202e sends."}
-    (run / "samples.jsonl").write_text(f"{json.dumps(sample)}\n")
-    return run
-
-
-def test_a_run_is_described(run: Path) -> None:
-    result = CliRunner().invoke(app, ["show", str(run)])
+def test_a_run_is_described() -> None:
+    result = run("show", "runs/toy")
     assert result.exit_code == 0
     text = result.stdout
     assert "model.encoder         blockwise 16, halving 8; vanilla" in text
@@ -93,14 +83,14 @@ def test_a_run_is_described(run: Path) -> None:
     assert "sample d\\u001b[2J1 after step 10:\nThe router\\u202e sends." in text
 
 
-def test_a_run_as_json(run: Path) -> None:
-    details = json.loads(CliRunner().invoke(app, ["show", str(run), "--json"]).stdout)
+def test_a_run_as_json() -> None:
+    details = json.loads(run("show", "runs/toy", "--json").stdout)
     assert details["summary"]["state"] == "finished"
     assert details["systems"]["test"]["toy"]["rouge1"] == 50.0
 
 
-def test_damage_is_told(run: Path) -> None:
-    (run / "recipe.yaml").write_text("name: toy\n")
-    result = CliRunner().invoke(app, ["show", str(run)])
+def test_damage_is_told(runs: Path) -> None:
+    (runs / "toy" / "recipe.yaml").write_text("name: toy\n")
+    result = run("show", "runs/toy")
     assert result.exit_code == 0
     assert "damaged: " in result.stdout

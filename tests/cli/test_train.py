@@ -8,12 +8,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from sumpool.cli.app import app
 from sumpool.cli.console import Screen, working
 from sumpool.errors import RecipeError
 from sumpool.progress import GRACE, SHORT_GRACE
+from tests.cli.conftest import run
 
 RECIPE = """\
 name: text
@@ -35,10 +34,6 @@ Updater.update = update
 main()
 """
 """Command line in which an update never ends and reaches no safe point."""
-
-
-def run(*words: str) -> Result:
-    return CliRunner().invoke(app, words)
 
 
 @pytest.fixture(autouse=True)
