@@ -15,7 +15,7 @@ from sumpool.training.weights import weights_of
 from sumpool.workflows.export_model import export_model
 from sumpool.workflows.import_model import import_model
 from sumpool.workflows.summarize import summarize
-from tests.conftest import story
+from tests.conftest import Stop, story
 
 
 @pytest.fixture
@@ -59,22 +59,12 @@ def test_files_of_others_are_not_copied(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_signal_leaves_nothing(run: Path, tmp_path: Path) -> None:
-    left = 0
-
-    def check() -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise Interrupted(15)
-
     out = tmp_path / "new" / "export"
-    for calls in range(6):
-        left = calls
+    for call in range(1, 7):
         with pytest.raises(Interrupted, match="stopped by SIGTERM; nothing was exported"):
-            export_model(run, out, check=check)
+            export_model(run, out, check=Stop(call))
         assert list(out.parent.iterdir()) == []
-    left = 6
-    assert export_model(run, out, check=check) == out
+    assert export_model(run, out, check=Stop(7)) == out
 
 
 NAME = "somebody/model"

@@ -1,12 +1,10 @@
 import gzip
-import json
 import random
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import Result
 
-from sumpool.cli.app import app
 from sumpool.data.sources import (
     CsvSourceConfig,
     DatasetsSourceConfig,
@@ -18,7 +16,8 @@ from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.io.manifest import SHIPPED
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows.init import init
-from tests.conftest import BARE
+from tests.cli.conftest import run
+from tests.conftest import BARE, Stop, write_lines
 from tests.data.sources.test_datasets import save, save_dict
 
 WORDS = ("protocol", "server", "client", "packet", "header", "network", "address", "message", "link", "router")
@@ -37,25 +36,24 @@ def rows(number: int, words: int = 60) -> list[dict[str, str]]:
     ]
 
 
-def write_lines(path: Path, lines: list[dict[str, str]]) -> Path:
-    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    return path
+def train(recipe: str, *options: str) -> Result:
+    """Train a small model in place of that of a recipe from scratch."""
+    small = ("model.dim=16", "model.heads=2", "model.feed_forward=32", "data.workers=1", *BARE)
+    return run("train", recipe, *(f"--set={setting}" for setting in small), *options)
 
 
 def test_the_recipe_trains_as_written() -> None:
     write_lines(Path("my articles.jsonl"), rows(60))
-    made = CliRunner().invoke(app, ["init", "my articles.jsonl", "--from-scratch"])
+    made = run("init", "my articles.jsonl", "--from-scratch")
     assert (made.exit_code, made.stdout) == (0, "my-articles.yaml\n")
     assert "next: sumpool train my-articles.yaml" in made.stderr
-    small = ["train.steps=2", "train.batch_tokens=512", "data.workers=1", *BARE]
-    small += ["model.dim=16", "model.heads=2", "model.feed_forward=32"]
-    trained = CliRunner().invoke(app, ["train", "my-articles.yaml", *(word for s in small for word in ("--set", s))])
+    trained = train("my-articles.yaml", "--set=train.steps=2", "--set=train.batch_tokens=512")
     assert (trained.exit_code, trained.stdout) == (0, "runs/my-articles\n"), trained.output
 
 
 def test_the_recipe_begins_with_the_shipped_model() -> None:
     write_lines(Path("few.jsonl"), rows(60))
-    made = CliRunner().invoke(app, ["init", "few.jsonl"])
+    made = run("init", "few.jsonl")
     assert "from shipped: weights, vocabulary" in made.stderr
     recipe, shipped = load_recipe(Path("few.yaml")), load_recipe(SHIPPED / "recipe.yaml")
     assert (recipe.model, recipe.summarize) == (shipped.model, shipped.summarize)
@@ -70,7 +68,7 @@ def test_the_recipe_begins_with_the_shipped_model() -> None:
 def test_the_shipped_model_is_adapted_as_written() -> None:
     write_lines(Path("few.jsonl"), rows(60))
     init(Path("few.jsonl"))
-    trained = CliRunner().invoke(app, ["train", "few.yaml", "--set", "train.steps=1", "--set", "data.workers=1"])
+    trained = run("train", "few.yaml", "--set", "train.steps=1", "--set", "data.workers=1")
     assert trained.exit_code == 0, trained.output
     assert "began with the weights of shipped; fresh: none; left out: none" in trained.output
     assert Path("runs/few/ranker.safetensors").is_file()
@@ -82,7 +80,7 @@ def test_fields_are_named_or_guessed_in_any_case() -> None:
     source = load_recipe(init(Path("upper.jsonl"))).data.source
     assert isinstance(source, JsonlSourceConfig)
     assert (source.document, source.summary) == ("Body", "Abstract")
-    named = CliRunner().invoke(app, ["init", "upper.jsonl", "--out", "named.yaml", "--document", "Full Text"])
+    named = run("init", "upper.jsonl", "--out", "named.yaml", "--document", "Full Text")
     assert named.exit_code == 0, named.output
     source = load_recipe(Path("named.yaml")).data.source
     assert isinstance(source, JsonlSourceConfig)
@@ -97,11 +95,8 @@ def test_summaries_in_the_documents_are_warned_of() -> None:
     lines = [line | {"highlights": " ".join(line["article"].split()[:20])} for line in rows(60)]
     init(write_lines(Path("leaky.jsonl"), lines), report=lambda progress: notes.append(progress.note))
     assert "warning: 100% of the summaries' 8-grams stand in the documents" in notes[-1]
-    small = ["model.dim=16", "model.heads=2", "model.feed_forward=32", "data.workers=1", *BARE]
     init(Path("leaky.jsonl"), Path("scratch.yaml"), from_scratch=True)
-    options = (word for setting in small for word in ("--set", setting))
-    tried = CliRunner().invoke(app, ["train", "scratch.yaml", "--dry-run", *options])
-    assert "warning: 100% of the summaries' 8-grams" in tried.stderr
+    assert "warning: 100% of the summaries' 8-grams" in train("scratch.yaml", "--dry-run").stderr
     init(write_lines(Path("other.jsonl"), rows(60)), report=lambda progress: notes.append(progress.note))
     assert "warning" not in notes[-1]
 
@@ -175,11 +170,8 @@ def test_datasets_are_recognised_by_their_files(tmp_path: Path) -> None:
 
 
 def test_a_signal_leaves_no_recipe() -> None:
-    def check() -> None:
-        raise Interrupted(15)
-
     with pytest.raises(Interrupted, match="stopped by SIGTERM; no recipe was written"):
-        init(write_lines(Path("rows.jsonl"), rows(60)), check=check)
+        init(write_lines(Path("rows.jsonl"), rows(60)), check=Stop(1))
     assert [path.name for path in Path().iterdir()] == ["rows.jsonl"]
 
 

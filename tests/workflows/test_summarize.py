@@ -9,25 +9,16 @@ import torch
 from sumpool.cli.summarize import choose_jobs
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, Interrupted, RecipeError
-from sumpool.inference.summary import Summary
 from sumpool.inference.summary_file import SummaryFile
 from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Progress, no_op
 from sumpool.training import hardware
 from sumpool.workflows.summarize import summarize
-from tests.conftest import story
-
-DROPPED = ("seconds", "document_sha256")
+from tests.conftest import Stop, read_lines, story
 
 
 def documents(count: int, longest: int = 20) -> list[Document]:
     return [Document(f"d{number}", story(number, 1 + number * 7 % longest)) for number in range(count)]
-
-
-def without_seconds(summaries: list[Summary]) -> list[dict[str, object]]:
-    lines = [json.loads(summary.as_json()) for summary in summaries]
-    assert all(line.pop("seconds") >= 0 for line in lines)
-    return lines
 
 
 def test_every_document_gets_a_summary_in_order(run_folder: Path) -> None:
@@ -51,16 +42,6 @@ def test_odd_documents_get_a_row(run_folder: Path) -> None:
         assert bool(summary.text) != bool(summary.reason), summary.id
 
 
-def test_a_cut_is_always_said(run_folder: Path) -> None:
-    notes: list[str] = []
-    truncate = ["summarize.on_overflow=truncate"]
-    told = [Document("long", story(1, 60))]
-    (summary,) = summarize(told, run_folder, overrides=truncate, report=lambda seen: notes.append(seen.note))
-    assert summary.tokens_read == 200 < summary.tokens_total
-    share = summary.tokens_read / summary.tokens_total
-    assert [note for note in notes if note][1:] == [f"long: read 200 of {summary.tokens_total:,} tokens ({share:.0%})"]
-
-
 def test_a_document_too_long_may_be_refused(run_folder: Path) -> None:
     told = [Document("long", story(1, 60)), Document("short", story(2, 5))]
     long, short = summarize(told, run_folder, overrides=["summarize.on_overflow=error"])
@@ -77,26 +58,19 @@ def test_progress_counts_to_the_end(run_folder: Path) -> None:
 
 
 def test_a_signal_stops_between_batches(run_folder: Path, tmp_path: Path) -> None:
-    calls = 0
-
-    def check() -> None:
-        nonlocal calls
-        calls += 1
-        if calls > 2:
-            raise Interrupted(2)
-
     out = tmp_path / "out.jsonl"
     write = partial(SummaryFile, out)
     settings = ["summarize.batch_tokens=1"]
-    with pytest.raises(Interrupted, match="stopped by SIGINT"):
-        list(summarize(documents(9), run_folder, overrides=settings, open_output=write, check=check))
+    with pytest.raises(Interrupted, match="stopped by SIGTERM"):
+        list(summarize(documents(9), run_folder, overrides=settings, open_output=write, check=Stop(3)))
     assert len(out.read_text().splitlines()) == 2
 
 
 def test_a_file_is_resumed_where_it_was_torn(run_folder: Path, tmp_path: Path) -> None:
     told = [*documents(6), Document("d1", story(40, 3)), Document("é\udc80", story(41, 3))]
     whole = tmp_path / "whole.jsonl"
-    expected = without_seconds(list(summarize(told, run_folder, open_output=partial(SummaryFile, whole))))
+    summaries = summarize(told, run_folder, open_output=partial(SummaryFile, whole))
+    expected = [json.loads(summary.as_json()) | {"seconds": 0} for summary in summaries]
     identity = (tmp_path / "whole.jsonl.identity").read_bytes()
     lines = whole.read_bytes().splitlines(keepends=True)
     assert len(lines) == len(told)
@@ -106,8 +80,8 @@ def test_a_file_is_resumed_where_it_was_torn(run_folder: Path, tmp_path: Path) -
         (tmp_path / f"{torn.name}.identity").write_bytes(identity)
         rest = list(summarize(told, run_folder, open_output=partial(SummaryFile, torn, resume=True)))
         assert [summary.id for summary in rest] == [document.id for document in told[keep:]]
-        found = [json.loads(line) for line in torn.read_text().splitlines()]
-        assert [{name: value for name, value in line.items() if name not in DROPPED} for line in found] == expected
+        found = [row | {"seconds": 0} for row in read_lines(torn)]
+        assert [{name: row[name] for name in expected[0]} for row in found] == expected
 
 
 def test_what_is_wrong_shows_before_a_document_is_read(run_folder: Path, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from sumpool.workflows.summarize_corpus import (
     collect_rows,
     summarize_corpus,
 )
-from tests.conftest import story
+from tests.conftest import Stop, read_lines, story
 from tests.torture.figures import wait_for_lines
 from tests.training.several import free_port
 
@@ -72,12 +72,7 @@ def command(corpus: Path, run: Path, *options: str) -> subprocess.Popen[str]:
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = (
-        parquet.read_table(path).to_pylist()
-        if path.suffix == ".parquet"
-        else [json.loads(line) for line in path.read_text().splitlines()]
-    )
-    return rows
+    return parquet.read_table(path).to_pylist() if path.suffix == ".parquet" else read_lines(path)
 
 
 def test_a_killed_command_goes_on_and_every_row_comes_out_once(corpus: Path, run_folder: Path) -> None:
@@ -93,7 +88,7 @@ def test_a_killed_command_goes_on_and_every_row_comes_out_once(corpus: Path, run
     assert resumed.returncode == 3, errors
     assert "5 of 81 documents have no summary" in " ".join(errors.split())
     assert first.stat().st_mtime_ns == written
-    results = [json.loads(line) for line in journal.read_text().splitlines()]
+    results = read_lines(journal)
     assert [result["file"] for result in results] == sorted({result["file"] for result in results})
     assert len(results) == 5 > len(before) > 0
     assert [result["failed"] for result in results] == [2, 1, 1, 1, 0]
@@ -147,11 +142,8 @@ def test_the_end_of_ray_is_an_error_which_the_command_goes_on_after(corpus: Path
 
 
 def test_an_interrupted_command_ends_at_once(corpus: Path, run_folder: Path) -> None:
-    def stop() -> None:
-        raise Interrupted(2)
-
     with pytest.raises(Interrupted):
-        summarize_corpus(job(corpus, run_folder), address="local", check=stop)
+        summarize_corpus(job(corpus, run_folder), address="local", check=Stop(1))
 
 
 def rows(*texts: str, error: str = "") -> list[Row]:

@@ -21,6 +21,7 @@ from tests.conftest import SHARES, TOY
 pytestmark = pytest.mark.slow
 
 TOKENS = 500
+SweepWith = Callable[..., LoadedSweep]
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +48,7 @@ rows:
 
 
 @pytest.fixture
-def sweep_with(corner: Path) -> Callable[..., LoadedSweep]:
+def sweep_with(corner: Path) -> SweepWith:
     """The sweep with other settings."""
 
     def change(*overrides: str) -> LoadedSweep:
@@ -109,7 +110,7 @@ def test_every_row_and_seed_is_trained_scored_and_tabulated(trained: Path, whole
 
 
 def test_a_run_makes_the_fewest_updates_that_read_the_budget(
-    trained: Path, tmp_path: Path, sweep_with: Callable[..., LoadedSweep]
+    trained: Path, tmp_path: Path, sweep_with: SweepWith
 ) -> None:
     loaded = sweep_with("train.accumulate=2")
     for run in plan_runs(loaded, tmp_path, no_op, no_op):
@@ -125,7 +126,7 @@ def test_a_run_makes_the_fewest_updates_that_read_the_budget(
 
 
 def test_a_stopped_sweep_goes_on_and_repeats_nothing(
-    tmp_path: Path, sweep_with: Callable[..., LoadedSweep], whole: tuple[Path, SweepTable]
+    tmp_path: Path, sweep_with: SweepWith, whole: tuple[Path, SweepTable]
 ) -> None:
     runs: list[str] = []
 
@@ -152,7 +153,7 @@ def test_a_stopped_sweep_goes_on_and_repeats_nothing(
 
 
 def test_a_row_that_fails_is_a_line_and_is_tried_again(
-    tmp_path: Path, sweep_with: Callable[..., LoadedSweep], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sweep_with: SweepWith, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def overflow(recipe: Any, *arguments: Any, report: Any, check: Any) -> Path:  # noqa: ANN401
         if recipe.name == "blockwise-seed1":
@@ -175,7 +176,7 @@ def test_a_row_that_fails_is_a_line_and_is_tried_again(
     assert [[run.failure for run in runs] for runs in again] == [["", ""], ["", ""]]
 
 
-def test_other_ways_of_writing_are_scored_anew(tmp_path: Path, sweep_with: Callable[..., LoadedSweep]) -> None:
+def test_other_ways_of_writing_are_scored_anew(tmp_path: Path, sweep_with: SweepWith) -> None:
     overrides = ("seeds=[1]", "source_tokens=1")
     sweep(sweep_with(*overrides), tmp_path / "toy")
     sweep(sweep_with(*overrides, "summarize.max_length=2", "summarize.min_length=2"), tmp_path / "toy")
@@ -183,9 +184,7 @@ def test_other_ways_of_writing_are_scored_anew(tmp_path: Path, sweep_with: Calla
     assert json.loads(identity["decoding"])["max_length"] == 2
 
 
-def test_a_bug_is_no_line_of_the_table(
-    tmp_path: Path, sweep_with: Callable[..., LoadedSweep], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bug_is_no_line_of_the_table(tmp_path: Path, sweep_with: SweepWith, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*arguments: Any, report: Any, check: Any) -> Path:  # noqa: ANN401
         raise ZeroDivisionError(arguments, report, check)
 
@@ -195,7 +194,7 @@ def test_a_bug_is_no_line_of_the_table(
 
 
 def test_rows_that_the_machine_cannot_train_are_named_before_anything_runs(
-    tmp_path: Path, sweep_with: Callable[..., LoadedSweep], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, sweep_with: SweepWith, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(RecipeError, match=r"(?s)2 rows cannot be trained.*rows\.blockwise: .*cuda.*rows\.halving: "):

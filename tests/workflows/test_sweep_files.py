@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from sumpool.errors import RecipeError
-from sumpool.io.manifest import Manifest
 from sumpool.workflows.sweep import SweepRun, claim_sweep, load_sweep, require_sweep_folder, save_tables, tabulate
 
 SWEEP = """\
@@ -175,26 +174,16 @@ def test_a_sweep_keeps_its_folder(tmp_path: Path) -> None:
     assert (folder / "table.md").read_text() == "two"
 
 
-@pytest.mark.parametrize("change", ["no manifest", "foreign manifest", "run", "edited table", "own table", "file"])
-def test_other_content_is_refused(tmp_path: Path, change: str) -> None:
+@pytest.mark.parametrize("content", ["no manifest", "own table"])
+def test_other_content_is_refused(tmp_path: Path, content: str) -> None:
+    """Folders of other kinds are in tests/test_foreign_folders.py."""
     folder = tmp_path / "sweep"
-    if change == "file":
-        folder.touch()
+    claim_sweep(folder)
+    if content == "no manifest":
+        save_tables(folder, "text", "{}")
+        (folder / "manifest.json").unlink()
     else:
-        claim_sweep(folder)
-    match change:
-        case "no manifest":
-            save_tables(folder, "text", "{}")
-            (folder / "manifest.json").unlink()
-        case "foreign manifest":
-            (folder / "manifest.json").write_text("{}")
-        case "run":
-            Manifest({}).write(folder)
-        case "edited table":
-            save_tables(folder, "text", "{}")
-            (folder / "table.md").write_text("my notes")
-        case "own table":
-            (folder / "table.md").write_text("my notes")
+        (folder / "table.md").write_text("my notes")
     expected = r"sweep must be new, empty or the folder of a sweep, got .*: name another with --out"
     with pytest.raises(RecipeError, match=expected):
         require_sweep_folder(folder)

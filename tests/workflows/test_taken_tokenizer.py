@@ -1,6 +1,5 @@
 """From documents to summaries with the byte pairs of another model."""
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from sumpool.recipe.schema import Recipe
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.train import train
-from tests.conftest import BARE, TRAINED, train_with_notes
+from tests.conftest import BARE, TRAINED, read_lines, train_with_notes
 from tests.text.bart import learn, take_over
 
 
@@ -22,7 +21,7 @@ from tests.text.bart import learn, take_over
 def folder(trained: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a tokenizer, the recipe of `trained` with it, and a run."""
     folder = tmp_path_factory.mktemp("pairs")
-    rows = [json.loads(line) for line in (trained / "rows.jsonl").read_text().splitlines()]
+    rows = read_lines(trained / "rows.jsonl")
     take_over(learn([row["document"] for row in rows[:9]], folder / "bart", 300), folder / "taken")
     recipe = TRAINED.format(folder=folder).replace("vocabulary: 320", f"tokenizer: {folder}/taken")
     (folder / "toy.yaml").write_text(recipe.replace(f"{folder}/rows", f"{trained}/rows"))

@@ -1,7 +1,5 @@
-import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,10 +13,12 @@ from sumpool.io.manifest import Manifest
 from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
+from sumpool.runs.run_summary import records_of
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
+from sumpool.training.journal import JOURNAL
 from sumpool.workflows.teacher import TaughtDocuments, begin_teaching, data_with_teacher
 from sumpool.workflows.train import dry_run, train
-from tests.conftest import BARE, relist
+from tests.conftest import BARE, Stop, read_lines, relist
 from tests.tasks.classification.test_classify import write_recipe
 from tests.training.toy import trace
 
@@ -41,29 +41,16 @@ def teach(recipe: Recipe, setup: TrainingSetup, run: Path) -> TrainingData:
     return begin_teaching(recipe, setup, data_with_teacher(recipe, setup, run), run, no_op, no_op)
 
 
-def journal(run: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-
-
 @pytest.mark.parametrize("changes", [WORD, LAYERS, SEQUENCE])
 def test_a_run_with_a_teacher_resumes_exactly(trained: Path, tmp_path: Path, changes: tuple[str, ...]) -> None:
     recipe = recipe_of(trained, *changes)
-    calls = 0
-
-    def check() -> None:
-        nonlocal calls
-        calls += 1
-        if calls > stop:
-            raise Interrupted(15)
-
-    stop = 1_000_000
+    check = Stop()
     setup_of(recipe)  # verifies files, which later runs of the process know
     train(recipe, tmp_path / "whole", check=check)
-    quarter = calls // 4
+    quarter = check.calls // 4
     for quarters in (1, 2):
-        stop, calls = quarters * quarter, 0
         with pytest.raises(Interrupted, match="SIGTERM"):
-            train(recipe, tmp_path / "stopped", check=check)
+            train(recipe, tmp_path / "stopped", check=Stop(quarters * quarter + 1))
     train(recipe, tmp_path / "stopped")
     whole, stopped = (trace(tmp_path / name) for name in ("whole", "stopped"))
     for files in (whole, stopped):
@@ -75,7 +62,7 @@ def test_a_run_with_a_teacher_resumes_exactly(trained: Path, tmp_path: Path, cha
 
 def test_words_are_learnt_from_the_distribution(trained: Path, tmp_path: Path) -> None:
     train(recipe_of(trained, *WORD, "train.distillation_temperature=2"), tmp_path / "run")
-    assert all("distillation" in record for record in journal(tmp_path / "run") if record["kind"] == "step")
+    assert all("distillation" in record for record in records_of(tmp_path / "run" / JOURNAL, "step"))
     manifest = Manifest.read(tmp_path / "run" / "teacher", "summaries")
     assert (manifest.facts["distillation"], manifest.files) == ("word", {})
 
@@ -87,8 +74,8 @@ def test_sequences_are_the_summaries_of_the_teacher(trained: Path, tmp_path: Pat
     assert isinstance(data.training, TaughtDocuments)
     assert data.validation is setup.data.validation
     assert np.array_equal(data.training.lengths, setup.data.training.lengths)
-    lines = [json.loads(line) for line in (tmp_path / "teacher" / "summaries.jsonl").read_text().splitlines()]
-    rows = [json.loads(line) for line in (setup.prepared / "train" / "texts.jsonl").read_text().splitlines()]
+    lines = read_lines(tmp_path / "teacher" / "summaries.jsonl")
+    rows = read_lines(setup.prepared / "train" / "texts.jsonl")
     assert [line["id"] for line in lines] == [row["id"] for row in rows]
     documents = [Document(row["id"], row["document"]) for row in rows]
     expected = [summary.text for summary in Pipeline.of(load_for_generation(trained / "run")).summarize(documents)]
@@ -200,7 +187,7 @@ def test_classifiers_learn_by_word_only(tmp_path: Path) -> None:
     teacher = train(load_recipe(path, [prepared, "train.steps=5"]), tmp_path / "large")
     changes = [prepared, "train.steps=5", f"train.teacher={teacher}"]
     run = train(load_recipe(path, [*changes, *WORD]), tmp_path / "small")
-    assert all("distillation" in record for record in journal(run) if record["kind"] == "step")
+    assert all("distillation" in record for record in records_of(run / JOURNAL, "step"))
     with pytest.raises(RecipeError, match="must be word for task: classification, got sequence; it has no summaries"):
         train(load_recipe(path, [*changes, *SEQUENCE]), tmp_path / "other")
     (teacher / "labels.json").write_text('{"labels": ["1", "0"]}')

@@ -5,7 +5,6 @@ import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,14 +19,15 @@ from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import differences
+from sumpool.runs.run_summary import records_of
+from sumpool.training.journal import JOURNAL
 from sumpool.training.weights import load_weights
 from sumpool.workflows.export_model import export_model
 from sumpool.workflows.train import dry_run, train
-from tests.conftest import BARE, TOY, story, train_with_notes, write_rows
+from tests.conftest import BARE, TOY, read_lines, story, train_with_notes, write_lines, write_rows
 
-
-def journal_of(run: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+RecipeWith = Callable[..., Recipe]
+"""Type of the fixture `recipe_with`."""
 
 
 def test_a_run_folder_holds_all_that_its_model_needs(trained_run: Path) -> None:
@@ -39,7 +39,7 @@ def test_a_run_folder_holds_all_that_its_model_needs(trained_run: Path) -> None:
     recipe = load_recipe(trained_run)
     vocabulary = json.loads((trained_run / "report.json").read_text())["vocabulary"]
     load_weights(trained_run, lambda: SummarizationModel(recipe.model, vocabulary))
-    validations = [record for record in journal_of(trained_run) if record["kind"] == "validation"]
+    validations = records_of(trained_run / JOURNAL, "validation")
     assert [record["step"] for record in validations] == [2, 4]
     assert all(0 <= record["rouge1"] <= 100 for record in validations)
     card = (trained_run / "README.md").read_text()
@@ -50,24 +50,20 @@ def test_a_run_folder_holds_all_that_its_model_needs(trained_run: Path) -> None:
 
 
 @pytest.mark.parametrize("copies", ["source", pytest.param("memory", marks=pytest.mark.slow)])
-def test_summaries_of_a_validation_are_generated_in_bf16(
-    copies: str, tmp_path: Path, recipe_with: Callable[..., Recipe]
-) -> None:
+def test_summaries_of_a_validation_are_generated_in_bf16(copies: str, tmp_path: Path, recipe_with: RecipeWith) -> None:
     changes = ("train.precision=bf16", "train.steps=1", f"model.output={{kind: pointer, copies: {copies}}}")
     train(recipe_with(*changes), tmp_path / "run")
-    (validation,) = (record for record in journal_of(tmp_path / "run") if record["kind"] == "validation")
+    (validation,) = records_of(tmp_path / "run" / JOURNAL, "validation")
     assert 0 <= validation["rouge1"] <= 100
 
 
-def test_a_finished_run_says_so_and_stays_as_it_is(trained_run: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_a_finished_run_says_so_and_stays_as_it_is(trained_run: Path, recipe_with: RecipeWith) -> None:
     before = {path: path.read_bytes() for path in trained_run.rglob("*") if path.is_file() and path.name != ".lock"}
     assert f"{trained_run} is finished" in train_with_notes(recipe_with(), trained_run)
     assert all(path.read_bytes() == content for path, content in before.items())
 
 
-def test_the_same_recipe_and_seed_give_the_same_weights(
-    trained: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
-) -> None:
+def test_the_same_recipe_and_seed_give_the_same_weights(trained: Path, tmp_path: Path, recipe_with: RecipeWith) -> None:
     def stop(progress: Progress) -> None:
         if progress.task == "train" and progress.done == 3:
             raise Interrupted(signal.SIGINT)
@@ -80,9 +76,7 @@ def test_the_same_recipe_and_seed_give_the_same_weights(
     assert weights[0] == weights[1]
 
 
-def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(
-    trained_run: Path, recipe_with: Callable[..., Recipe]
-) -> None:
+def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(trained_run: Path, recipe_with: RecipeWith) -> None:
     changed = recipe_with("train.learning_rate=0.5", "model.encoder[0].attention.block=8", "train.steps=3", "seed=3")
     with pytest.raises(RecipeError, match="must go on with the recipe that it began with") as caught:
         train(changed, trained_run)
@@ -95,7 +89,7 @@ def test_a_changed_recipe_is_refused_by_the_names_of_its_changes(
         assert part in str(caught.value)
 
 
-def test_settings_that_no_update_depends_on_may_change(trained_run: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_settings_that_no_update_depends_on_may_change(trained_run: Path, recipe_with: RecipeWith) -> None:
     changed = recipe_with(
         "train.keep=5",
         "train.checkpoint_every=1",
@@ -108,7 +102,7 @@ def test_settings_that_no_update_depends_on_may_change(trained_run: Path, recipe
 
 
 @pytest.mark.slow
-def test_a_schedule_without_an_end_may_go_on_for_more_steps(tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_a_schedule_without_an_end_may_go_on_for_more_steps(tmp_path: Path, recipe_with: RecipeWith) -> None:
     short, long = (recipe_with("train.schedule.kind=constant", f"train.steps={steps}", *BARE) for steps in (2, 4))
     train_with_notes(short, tmp_path / "extended")
     assert "resuming from step 2" in train_with_notes(long, tmp_path / "extended")
@@ -118,7 +112,7 @@ def test_a_schedule_without_an_end_may_go_on_for_more_steps(tmp_path: Path, reci
     assert differences(recipe_with("train.steps=4"), recipe_with("train.steps=2"))
 
 
-def test_scores_of_other_documents_cannot_select(recipe_with: Callable[..., Recipe]) -> None:
+def test_scores_of_other_documents_cannot_select(recipe_with: RecipeWith) -> None:
     documents = [f"train.rouge_documents={number}" for number in (60, 70)]
     assert not differences(*map(recipe_with, documents))
     assert differences(*(recipe_with("train.select_by=rouge2", setting) for setting in documents)) == [
@@ -126,7 +120,7 @@ def test_scores_of_other_documents_cannot_select(recipe_with: Callable[..., Reci
     ]
 
 
-def test_other_data_is_refused(trained_run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_other_data_is_refused(trained_run: Path, tmp_path: Path, recipe_with: RecipeWith) -> None:
     write_rows(tmp_path / "other.jsonl", seed=2)
     other = recipe_with(f"data.source.path={tmp_path}/other.jsonl", f"data.prepared={tmp_path}/other")
     with pytest.raises(DataError, match=r"must go on with the data that it began with, but .*other holds other data"):
@@ -135,13 +129,13 @@ def test_other_data_is_refused(trained_run: Path, tmp_path: Path, recipe_with: C
 
 @pytest.mark.parametrize("split", ["validation", pytest.param("test", marks=pytest.mark.slow)])
 def test_texts_that_are_also_in_training_are_refused(
-    split: str, tmp_path: Path, recipe_with: Callable[..., Recipe], trained: Path
+    split: str, tmp_path: Path, recipe_with: RecipeWith, trained: Path
 ) -> None:
     texts = {name: (trained / "prepared" / name / "texts.jsonl").read_text().splitlines() for name in ("train", split)}
     copied, of_split = (json.loads(lines[0]) for lines in texts.values())
-    rows = [json.loads(line) for line in (trained / "rows.jsonl").read_text().splitlines()]
+    rows = read_lines(trained / "rows.jsonl")
     rows = [row | {"document": copied["document"]} if row["id"] == of_split["id"] else row for row in rows]
-    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_lines(tmp_path / "rows.jsonl", rows)
     recipe = recipe_with(f"data.source.path={tmp_path}/rows.jsonl", f"data.prepared={tmp_path}/prepared")
     expected = rf"prepared/{split} must hold texts that are not in training, got 1 that are: '{of_split['id']}'; remove"
     with pytest.raises(DataError, match=expected):
@@ -154,7 +148,7 @@ def test_texts_that_are_also_in_training_are_refused(
 
 
 def test_the_same_data_in_another_place_is_the_same(
-    trained: Path, trained_run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+    trained: Path, trained_run: Path, tmp_path: Path, recipe_with: RecipeWith
 ) -> None:
     moved = recipe_with(f"data.prepared={tmp_path}/moved")
     shutil.copytree(trained / "prepared", tmp_path / "moved")
@@ -162,7 +156,7 @@ def test_the_same_data_in_another_place_is_the_same(
 
 
 def test_a_recipe_of_another_name_shares_the_prepared_data(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe_with: Callable[..., Recipe]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, recipe_with: RecipeWith
 ) -> None:
     monkeypatch.chdir(tmp_path)
     options = ("data.prepared=null", "train.steps=1", *BARE)
@@ -177,7 +171,7 @@ def test_a_recipe_of_another_name_shares_the_prepared_data(
 
 @pytest.mark.slow
 def test_a_folder_that_a_crash_left_half_made_is_made_again(
-    trained_run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+    trained_run: Path, tmp_path: Path, recipe_with: RecipeWith
 ) -> None:
     half = tmp_path / "half"
     half.mkdir()
@@ -187,14 +181,14 @@ def test_a_folder_that_a_crash_left_half_made_is_made_again(
     assert (half / "model.safetensors").read_bytes() == (trained_run / "model.safetensors").read_bytes()
 
 
-def test_a_damaged_run_folder_is_named(trained_run: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_a_damaged_run_folder_is_named(trained_run: Path, recipe_with: RecipeWith) -> None:
     (trained_run / "tokenizer.model").write_bytes(b"damaged")
     with pytest.raises(CheckpointError, match=r"tokenizer\.model must hold"):
         train(recipe_with(), trained_run)
 
 
 def test_a_dry_run_says_what_training_would_take_and_leaves_nothing(
-    trained: Path, tmp_path: Path, recipe_with: Callable[..., Recipe], monkeypatch: pytest.MonkeyPatch
+    trained: Path, tmp_path: Path, recipe_with: RecipeWith, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     before = sorted((trained / "prepared").rglob("*"))
@@ -209,9 +203,9 @@ def test_a_dry_run_says_what_training_would_take_and_leaves_nothing(
 
 
 def test_reports_of_a_run_are_in_its_folder_and_tensorboard_is_checked_first(
-    trained_run: Path, tmp_path: Path, recipe_with: Callable[..., Recipe], monkeypatch: pytest.MonkeyPatch
+    trained_run: Path, tmp_path: Path, recipe_with: RecipeWith, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    samples = [json.loads(line) for line in (trained_run / "samples.jsonl").read_text().splitlines()]
+    samples = read_lines(trained_run / "samples.jsonl")
     assert {sample["step"] for sample in samples} == {2, 4}
     assert {path.name for path in trained_run.glob("curves.*")} == {"curves.png", "curves.svg"}
     monkeypatch.setattr("sumpool.workflows.train.find_spec", lambda _: None)
@@ -220,25 +214,18 @@ def test_reports_of_a_run_are_in_its_folder_and_tensorboard_is_checked_first(
     assert not (tmp_path / "new").exists()
 
 
-def test_names_of_no_weight_are_refused_before_a_folder_is_made(
-    tmp_path: Path, recipe_with: Callable[..., Recipe]
-) -> None:
+def test_names_of_no_weight_are_refused_before_a_folder_is_made(tmp_path: Path, recipe_with: RecipeWith) -> None:
     with pytest.raises(RecipeError, match=r"train\.trainable must match names of weights, got .*did you mean decoder"):
         train(recipe_with("train.trainable=[decodr.*]"), tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert 0 < dry_run(recipe_with("train.trainable=['decoder.*']")).parameters < dry_run(recipe_with()).parameters
 
 
-QUICK = (
-    "train.steps=0",
-    "summarize.mode=extractive",
-    "summarize.samples=2",
-    "select.trees=9",
-)
+QUICK = ("train.steps=0", "summarize.mode=extractive", "summarize.samples=2", "select.trees=9")
 
 
 @pytest.fixture(scope="module")
-def ranked(recipe_with: Callable[..., Recipe], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def ranked(recipe_with: RecipeWith, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An untrained run with a ranker."""
     return train(recipe_with(*QUICK), tmp_path_factory.mktemp("ranked") / "run")
 
@@ -254,7 +241,7 @@ def test_training_ends_with_a_ranker(ranked: Path) -> None:
 
 @pytest.mark.slow
 def test_a_finished_run_without_a_ranker_gets_one_and_keeps_it(
-    ranked: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]
+    ranked: Path, tmp_path: Path, recipe_with: RecipeWith
 ) -> None:
     reported: list[Progress] = []
     run = tmp_path / "run"
@@ -269,7 +256,7 @@ def test_a_finished_run_without_a_ranker_gets_one_and_keeps_it(
 
 
 @pytest.mark.slow
-def test_an_interrupted_fit_begins_anew(ranked: Path, tmp_path: Path, recipe_with: Callable[..., Recipe]) -> None:
+def test_an_interrupted_fit_begins_anew(ranked: Path, tmp_path: Path, recipe_with: RecipeWith) -> None:
     recipe = recipe_with(*QUICK)
     run = tmp_path / "run"
     tasks: list[str] = []
@@ -295,7 +282,7 @@ def test_an_export_has_the_ranker(ranked: Path, tmp_path: Path) -> None:
 
 def test_documents_without_sentences_give_no_ranker(tmp_path: Path) -> None:
     rows = [{"id": str(number), "document": f"Router {number}.", "summary": "Packets"} for number in range(30)]
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_lines(tmp_path / "rows.jsonl", rows)
     (tmp_path / "toy.yaml").write_text(TOY.format(folder=tmp_path))
     notes: list[str] = []
     recipe = load_recipe(tmp_path / "toy.yaml", ["train.steps=0"])
