@@ -143,6 +143,7 @@ def test_damaged_archives_are_reported(tmp_path: Path, references: Path) -> None
         ({"id": "a", "summary": "x\ud800"}, r"must have Unicode text in 'summary', got '\\ud800' at 1"),
         ({"id": "\udfff", "summary": "s"}, "must have Unicode text in 'id'"),
         ({"x": 1, "y": 2}, "must have one of the fields summary, prediction, .*, got x, y"),
+        ({f"x{number}": 1 for number in range(9)}, r"must have one of the fields .*, got x0, .*, x7, \.\.\.$"),
     ],
 )
 def test_fields_of_the_wrong_type_are_reported(

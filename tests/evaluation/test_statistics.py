@@ -89,14 +89,11 @@ def test_holm_is_the_step_down_procedure() -> None:
         assert holm(p_values) == pytest.approx(naive_holm(p_values))
 
 
-def test_no_document_has_no_mean_or_ratio() -> None:
+def test_no_documents_and_other_documents_are_refused() -> None:
     with pytest.raises(ValueError, match="values must contain at least one document, got none"):
         estimate(np.empty((0, 2)), 100)
     with pytest.raises(ValueError, match="numerators must contain at least one document, got none"):
         estimate_ratio(np.array([]), np.array([]), 100)
-
-
-def test_systems_scored_on_other_documents_cannot_be_compared() -> None:
     with pytest.raises(ValueError, match=r"same documents, got \(3, 2\) and \(4, 2\)"):
         compare(scores(3), scores(4), 100)
 
