@@ -12,9 +12,7 @@ SMALL = ["--length", "32", "--set", "bench.target=4", "--set", "bench.generate=2
 
 
 @pytest.mark.slow
-def test_tables_are_printed_and_everything_is_kept(
-    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tables_are_printed_and_kept(tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     few = [*SMALL, "--set", "bench.workloads=[encode]"]
     for _ in range(2):  # a benchmark may be replaced
@@ -25,9 +23,7 @@ def test_tables_are_printed_and_everything_is_kept(
     assert json.loads(Path("kept.json").read_text())["suite"] == "model"
 
 
-def test_words_that_do_not_fit_are_said_before_anything_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_words_that_do_not_fit_are_said_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("recipe.yaml").write_text("{}")
     for words, message in (

@@ -204,9 +204,7 @@ def test_the_costs_of_a_sweep_are_estimated() -> None:
     assert "must match names of weights" in failing.stdout
 
 
-def test_rows_are_read_from_the_field_that_the_model_was_trained_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rows_are_read_from_the_field_of_the_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"document": "The router is here. " * 9, "body": "The packet of the host is lost. " * 9}
     (tmp_path / "x.jsonl").write_text(f"{json.dumps(row)}\n")
 

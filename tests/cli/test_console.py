@@ -12,9 +12,7 @@ from sumpool.progress import Progress
 from tests.text.test_cleaning import FORGED, HARMLESS, HOSTILE, ONE_LINE
 
 
-def test_log_writes_every_ten_seconds_and_at_the_end(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_log_writes_every_ten_seconds(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log()
     for second in range(31):
         monkeypatch.setattr("time.monotonic", lambda now=second: float(now))
@@ -29,9 +27,7 @@ def test_log_writes_every_ten_seconds_and_at_the_end(
     ]
 
 
-def test_a_restarted_task_is_logged_like_a_new_one(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_restarted_task_is_logged_anew(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     log = Log()
     for second, done in enumerate([0, 1, 0, 1]):
         monkeypatch.setattr("time.monotonic", lambda now=11.0 * second: now)
@@ -172,9 +168,7 @@ def test_a_cell_wider_than_a_line_is_wrapped(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.parametrize(("columns", "width"), [(None, 100), ("40", 80), ("132", 132)])
-def test_lines_are_wrapped_to_the_width_of_the_terminal(
-    monkeypatch: pytest.MonkeyPatch, columns: str | None, width: int
-) -> None:
+def test_lines_fit_the_width_of_the_terminal(monkeypatch: pytest.MonkeyPatch, columns: str | None, width: int) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((0, 0)))  # as without a terminal
     if columns:

@@ -146,8 +146,6 @@ def test_damaged_archives_are_reported(tmp_path: Path, references: Path) -> None
         ({f"x{number}": 1 for number in range(9)}, r"must have one of the fields .*, got x0, .*, x7, \.\.\.$"),
     ],
 )
-def test_fields_of_the_wrong_type_are_reported(
-    tmp_path: Path, references: Path, row: dict[str, object], message: str
-) -> None:
+def test_wrong_fields_are_reported(tmp_path: Path, references: Path, row: dict[str, object], message: str) -> None:
     with pytest.raises(DataError, match=rf"s\.jsonl:1 {message}"):
         joined_rows(write_lines(tmp_path / "s.jsonl", [row]), references)

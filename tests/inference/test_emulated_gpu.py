@@ -45,9 +45,7 @@ def generate(run: Path, monkeypatch: pytest.MonkeyPatch, *, emulated: bool) -> t
 
 
 @pytest.mark.slow
-def test_summaries_and_samples_are_those_of_the_cpu(
-    run_folder: Path, monkeypatch: pytest.MonkeyPatch, graph: EagerGraph
-) -> None:
+def test_summaries_are_those_of_the_cpu(run_folder: Path, monkeypatch: pytest.MonkeyPatch, graph: EagerGraph) -> None:
     expected, _ = generate(run_folder, monkeypatch, emulated=False)
     assert not graph.captured
     actual, waits = generate(run_folder, monkeypatch, emulated=True)

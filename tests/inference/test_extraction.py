@@ -102,9 +102,7 @@ def summaries(run_folder: Path) -> dict[str, Summary]:
 
 
 @pytest.mark.parametrize(("language", "name"), [("de", "German"), ("ru", "Russian"), ("zh", "Chinese")])
-def test_texts_in_other_languages_are_summarised_without_the_model(
-    summaries: dict[str, Summary], language: str, name: str
-) -> None:
+def test_texts_in_other_languages_need_no_model(summaries: dict[str, Summary], language: str, name: str) -> None:
     summary = summaries[language]
     assert (summary.mode, summary.language, summary.tokens_read) == ("extractive", language, 0)
     assert summary.cause == f"this text is in {name}, the model has learnt English"

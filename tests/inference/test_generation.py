@@ -103,9 +103,7 @@ def test_a_predicted_length_leaves_fixed_lengths(loaded: LoadedModel, monkeypatc
         assert search.call_args.args[2] == [expected] * 10
 
 
-def test_no_search_waits_for_more_than_the_document_allows(
-    loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_ends_with_the_document(loaded: LoadedModel, monkeypatch: pytest.MonkeyPatch) -> None:
     search = Mock(return_value=[[Hypothesis((), 0.0, 0.0)]])
     monkeypatch.setattr("sumpool.inference.generation.search", search)
     short = chunk(loaded, "Hosts.")

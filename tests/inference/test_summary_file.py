@@ -167,9 +167,7 @@ def test_a_file_of_somebody_else_is_not_overwritten(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("operation", ["fsync", "replace"])
-def test_a_kill_at_every_operation_loses_nothing(
-    tmp_path: Path, operation: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_kill_at_any_operation_loses_nothing(tmp_path: Path, operation: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = save_folder(tmp_path / "whole")
     contents = {path.name: path.read_bytes() for path in whole.iterdir()}
     original: Callable[..., None] = getattr(os, operation)

@@ -126,9 +126,7 @@ def test_results_are_files_that_need_no_model_any_more(run: Path, monkeypatch: p
     assert (folder / "report.json").read_text() == found.to_json()
 
 
-def test_the_shipped_model_has_its_results_in_the_working_directory(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_shipped_model_stays_without_results(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sumpool.tasks.summarization.evaluate.SHIPPED", run)
     monkeypatch.chdir(tmp_path)
     evaluate_systems([run])

@@ -187,9 +187,7 @@ def test_summaries_are_those_of_generate(vocabulary: Path, tmp_path: Path, setti
 
 
 @pytest.mark.parametrize("kind", CLASSES)
-def test_summaries_of_unigram_models_are_those_of_generate(
-    kind: str, unigrams: dict[str, Path], tmp_path: Path
-) -> None:
+def test_summaries_of_unigrams_are_those_of_generate(kind: str, unigrams: dict[str, Path], tmp_path: Path) -> None:
     theirs, tokenizer = flat_unigram(kind, 0, unigrams[kind])
     run = import_model(str(save(theirs, unigrams[kind], tmp_path / kind)), tmp_path / "run")
     compare(theirs, load_for_generation(run), 0, tokenizer)
