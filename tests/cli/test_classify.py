@@ -17,9 +17,9 @@ train: {steps: 60, batch_tokens: 300, learning_rate: 0.01, device: cpu}
 """
 
 
-@pytest.fixture(scope="module", autouse=True)
-def corner(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Work in a folder with a trained classifier."""
+@pytest.fixture(scope="module")
+def corner(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a trained classifier."""
     folder = tmp_path_factory.mktemp("corner")
     draw = random.Random(1)
     rows = []
@@ -33,11 +33,12 @@ def corner(tmp_path_factory: pytest.TempPathFactory) -> None:
         result = run("train", "films.yaml")
         assert result.exit_code == 0, result.output
         assert "next: sumpool classify --model runs/films doc.txt; sumpool evaluate runs/films" in result.output
+    return folder
 
 
 @pytest.fixture(autouse=True)
-def _in_the_corner(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
-    monkeypatch.chdir(sorted(tmp_path_factory.getbasetemp().glob("corner*"))[-1])
+def inside(corner: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(corner)
 
 
 def test_labels_are_printed_with_probabilities_and_escaped() -> None:
