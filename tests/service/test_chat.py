@@ -17,7 +17,7 @@ LIMITS = ServiceLimits(body_bytes=20_000)
 TEXT = story(1, 12)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def client(summarizer: Summarizer) -> Iterator[TestClient]:
     with TestClient(build_app(summarizer, "random", 12, limits=LIMITS, token="a" * 16)) as connected:
         connected.headers["Authorization"] = f"Bearer {'a' * 16}"
