@@ -55,6 +55,7 @@ def test_a_stream_has_the_same_text(client: TestClient, summarizer: Summarizer) 
     chunks = [json.loads(event.removeprefix("data: ")) for event in events]
     assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
     assert len({chunk["id"] for chunk in chunks}) == 1
+    assert {chunk["choices"][0]["index"] for chunk in chunks} == {0}
     deltas = [chunk["choices"][0]["delta"] for chunk in chunks]
     assert deltas[0] == {"role": "assistant", "content": ""}
     assert "".join(delta.get("content", "") for delta in deltas) == summarizer.summarize(TEXT).text

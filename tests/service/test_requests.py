@@ -76,7 +76,7 @@ def test_a_request_whose_client_has_gone_is_not_served() -> None:
 
 def test_short_requests_wait_for_no_long_one_even_at_work() -> None:
     model = Model()
-    long = "a" * (2**17 + 1)
+    long, short = "a" * (2**17 + 1), "b" * 2**17
 
     def summarize(documents: Sequence[Document], options: SummaryOptions) -> list[Summary]:
         if documents[0].text != long:
@@ -88,9 +88,9 @@ def test_short_requests_wait_for_no_long_one_even_at_work() -> None:
         server = asyncio.create_task(batcher.run())
         first = asyncio.create_task(batcher.submit(documents(long), SHORT))
         await asyncio.to_thread(model.entered.wait, 60)
-        await asyncio.wait_for(batcher.submit(documents("b"), SHORT), 10)
+        await asyncio.wait_for(batcher.submit(documents(short), SHORT), 10)
         await first
         server.cancel()
 
     asyncio.run(scenario())
-    assert [texts for texts, _ in model.calls] == [[long], ["b"]]
+    assert [texts for texts, _ in model.calls] == [[long], [short]]
