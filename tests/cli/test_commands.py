@@ -130,7 +130,9 @@ def test_files_with_the_same_note_share_a_line() -> None:
 def test_notes_on_a_digest_name_the_document_once() -> None:
     Path("a.md").write_text(f"# Rain\n\n{story(1, 4)}\n\n# References\n\n{story(2, 2)}\n")
     Path("b.txt").write_text(story(3, 4))
-    result = run("summarize", "--fast", "--together", "a.md", "b.txt")
+    Path("blank.txt").write_text(" \n")
+    result = run("summarize", "--fast", "--together", "a.md", "b.txt", "blank.txt")
+    assert str(result.exception).startswith("1 of 2 documents have no summary: blank.txt")
     notes = [line for line in result.stderr.splitlines() if "references and appendices" in line]
     assert [re.sub(r"\d+", "9", note.partition(" ")[2]) for note in notes] == [
         "a.md: 9 words of references and appendices left out"

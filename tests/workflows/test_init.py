@@ -47,6 +47,7 @@ def test_the_recipe_trains_as_written() -> None:
     made = run("init", "my articles.jsonl", "--from-scratch")
     assert (made.exit_code, made.stdout) == (0, "my-articles.yaml\n")
     assert "next: sumpool train my-articles.yaml" in made.stderr
+    assert load_recipe(Path("my-articles.yaml")).model.source_length == 128
     trained = train("my-articles.yaml", "--set=train.steps=2", "--set=train.batch_tokens=512")
     assert (trained.exit_code, trained.stdout) == (0, "runs/my-articles\n"), trained.output
 
