@@ -71,6 +71,13 @@ def test_leaves_have_enough_rows_and_equal_targets_need_no_split() -> None:
     np.testing.assert_allclose(constant.predict(rows), 3.0)
 
 
+def test_each_tree_learns_what_those_before_it_leave() -> None:
+    rows = table(100, 0.0)
+    config = Boosting(trees=10, leaves=8, learning_rate=0.5, min_rows=5, **FULL)
+    forest = fit_forest(rows, rows[:, 0].astype(np.float64), np.ones(100), config, seed=0)
+    assert np.mean((forest.predict(rows) - rows[:, 0]) ** 2) < 0.1
+
+
 def test_sampling_depends_on_the_seed_alone() -> None:
     rows = table()
     targets = np.nan_to_num(rows[:, 0]).astype(np.float64)
