@@ -232,6 +232,11 @@ def story(number: int, sentences: int) -> str:
     return "\n\n".join(" ".join(told[first : first + 4]) for first in range(0, sentences, 4))
 
 
+def write_lines(path: Path, rows: Iterable[object]) -> None:
+    """Write rows as JSON lines."""
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that loads; whoever changes it takes a copy."""
@@ -252,12 +257,11 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
 def write_rows(path: Path, seed: int, count: int = 60) -> None:
     """Write documents of a few sentences, whose summaries are their first sentences, as JSON lines."""
     words = ("router", "packet", "address", "network", "sends", "receives", "drops", "header", "field", "server")
-    draw = random.Random(seed)
-    with path.open("w") as file:
-        for number in range(count):
-            sentences = [" ".join(draw.choices(words, k=8)).capitalize() + "." for _ in range(draw.randint(2, 8))]
-            row = {"id": f"d{number}", "document": " ".join(sentences), "summary": sentences[0]}
-            file.write(json.dumps(row) + "\n")
+    draw, rows = random.Random(seed), []
+    for number in range(count):
+        sentences = [" ".join(draw.choices(words, k=8)).capitalize() + "." for _ in range(draw.randint(2, 8))]
+        rows.append({"id": f"d{number}", "document": " ".join(sentences), "summary": sentences[0]})
+    write_lines(path, rows)
 
 
 @pytest.fixture(scope="session")
