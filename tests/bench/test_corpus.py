@@ -1,6 +1,6 @@
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ from sumpool.bench.corpus import (
 )
 from sumpool.bench.peer_process import read_documents
 from sumpool.data.sources import RfcSourceConfig
-from sumpool.errors import Interrupted, RecipeError
+from sumpool.errors import RecipeError
 from sumpool.io.bounded import parse_json
 from sumpool.progress import no_op
 
@@ -88,17 +88,9 @@ def test_systems_take_turns_and_one_that_fails_is_not_repeated() -> None:
     assert [result.problem for result in runs["short"]] == ["it printed 1 summaries of 2 documents"]
 
 
-@pytest.fixture(scope="module")
-def read_once() -> Iterator[None]:
-    """Read the bundled sample, which takes seconds, once."""
-    rows = list(RfcSourceConfig().examples("test"))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sumpool.bench.corpus.RfcSourceConfig", lambda: SimpleNamespace(examples={"test": rows}.get))
-        yield
-
-
-@pytest.mark.usefixtures("read_once")
-def test_documents_span_the_lengths_of_the_test_split(tmp_path: Path) -> None:
+def test_documents_span_the_lengths_of_the_test_split(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list(RfcSourceConfig().examples("test"))  # which takes seconds, once
+    monkeypatch.setattr("sumpool.bench.corpus.RfcSourceConfig", lambda: SimpleNamespace(examples={"test": read}.get))
     rows = choose_documents(64)
     numbers = [int(row.id.removeprefix("RFC")) for row in rows]
     assert numbers == sorted(set(numbers))
@@ -109,10 +101,6 @@ def test_documents_span_the_lengths_of_the_test_split(tmp_path: Path) -> None:
     assert sorted(len(row.document.split()) for row in fewer) == [words[0], words[-1]]
     path = write_documents(tmp_path / "documents.jsonl", fewer)
     assert read_documents(path) == [(row.id, row.document) for row in fewer]
-
-
-@pytest.mark.usefixtures("read_once")
-def test_more_documents_than_there_are_is_an_error() -> None:
     with pytest.raises(
         RecipeError, match=r"bench\.documents must be at most \d+, the RFCs of the test split, got 9999"
     ):
@@ -171,11 +159,3 @@ def test_wrong_settings_are_errors(run_folder: Path) -> None:
         bench_corpus(run_folder, ["bench.peers=[GPT]"], True, no_op, no_op)
     with pytest.raises(RecipeError, match=r"trial must be at least 16, the largest of batches, got 2"):
         bench_corpus(run_folder, ["bench.trial=2"], False, no_op, no_op)
-
-
-def test_an_interrupted_benchmark_ends_its_process(run_folder: Path) -> None:
-    def stop() -> None:
-        raise Interrupted(2)
-
-    with pytest.raises(Interrupted):
-        bench_corpus(run_folder, SMALL, False, no_op, stop)

@@ -1,8 +1,7 @@
 import json
 import signal
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain, repeat
+from itertools import chain, product, repeat
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -11,26 +10,23 @@ import pytest
 import torch
 
 from sumpool.bench.config import BenchConfig, Workload
-from sumpool.bench.measures import Timing, Work
+from sumpool.bench.measures import Timing, Work, profile_model
 from sumpool.bench.models import CostModel, LengthSweep, bench, measure_models, model_result, step_rows, with_steps
 from sumpool.bench.results import BenchReport, Result, Row, Table, where
-from sumpool.bench.workload import WORKLOADS, Conditions, Contender, Documents, Subject
-from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
-from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
-from sumpool.core.output import TiedOutputConfig
-from sumpool.core.pooling.halving import HalvingPoolerConfig
+from sumpool.bench.workload import WORKLOADS, Contender, Documents, Subject
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Progress, no_op
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import peak
+from tests.bench.conftest import CONDITIONS, CPU, POOLED
 
 MEBI = 2**20
 
 
 def row(workload: str, model: str, length: int, *seconds: float, note: str = "", **values: object) -> Row:
     labels = {"workload": workload, "model": model, "length": length, "batch": 4}
-    return Row({**labels, **values}, Timing(seconds) if seconds else None, note)
+    return Row(labels | values, Timing(seconds) if seconds else None, note)
 
 
 def speed(rate: str, length: int, amount: int, *seconds: float) -> Row:
@@ -72,19 +68,22 @@ def table(title: str) -> Table:
     return found
 
 
-def test_machine_stands_first() -> None:
+def test_a_report_begins_with_the_machine_and_keeps_every_repetition() -> None:
     machine = REPORT.tables()[0]
     assert machine.title == "bench of tiny"
     assert ("precision", "fp32") in machine.cells()
     assert ("torch", torch.__version__) in machine.cells()
+    loaded = json.loads(REPORT.to_json())
+    assert loaded["models"][0]["seconds"] == [0.5, 0.5, 0.6]
+    assert loaded["models"][3]["note"] == "out of memory"
+    assert loaded["machine"]["cores"] >= 1
 
 
-def test_speed_of_the_machine_is_the_median_of_all_turns() -> None:
-    cells = table("speed of the machine").cells()
-    assert cells == [("fp32 products", "100 Gop/s", "2.00?"), ("memory read", "10.0 GB/s", "1.00")]
-
-
-def test_models_and_their_output_lengths() -> None:
+def test_tables_of_machine_models_and_steps() -> None:
+    speeds = table("speed of the machine").cells()  # medians of all turns
+    assert speeds == [("fp32 products", "100 Gop/s", "2.00?"), ("memory read", "10.0 GB/s", "1.00")]
+    steps = table("one decoding step").cells()
+    assert steps == [("1,024", "model", "23.4", "1.20", "3", "1 %", "1.00")]
     assert table("models").cells() == [
         ("model", "2", "fp32", "1,024", "1,024, 64"),
         ("blockwise", "2", "fp32", "1,024", "2 x 1,024"),
@@ -115,18 +114,6 @@ def test_workloads() -> None:
     assert "utilization" not in generate.headings()
 
 
-def test_decoding_steps() -> None:
-    cells = table("one decoding step").cells()
-    assert cells == [("1,024", "model", "23.4", "1.20", "3", "1 %", "1.00")]
-
-
-def test_json_keeps_every_repetition() -> None:
-    loaded = json.loads(REPORT.to_json())
-    assert loaded["models"][0]["seconds"] == [0.5, 0.5, 0.6]
-    assert loaded["models"][3]["note"] == "out of memory"
-    assert loaded["machine"]["cores"] >= 1
-
-
 SPEEDS = (speed("fp32 products", 16, 100, 1.0),)
 ENCODE = row("encode", "model", 16, 2.0, 2.0, operations=120, precision="fp32")
 GENERATE = row("generate", "model", 16, 4.0, 6.0, 5.0, precision="fp32")
@@ -137,11 +124,8 @@ def utilization(measured: Row) -> object:
     return found["utilization"]
 
 
-def test_operations_are_compared_with_the_same_turns() -> None:
+def test_operations_are_compared_with_the_speed_of_the_same_turns() -> None:
     assert utilization(ENCODE) == pytest.approx(120 / 2 / 100)
-
-
-def test_no_utilization_without_a_speed() -> None:
     for measured in (
         row("encode", "theirs", 16, 2.0, operations=120),
         row("encode", "model", 16, 2.0, operations=120, precision="bf16"),
@@ -156,14 +140,8 @@ def test_a_step_is_generation_less_encoding() -> None:
     (step,) = step_rows([ENCODE, GENERATE], [], tokens=2)
     assert step["median"] == (5.0 - 2.0) / 2
     assert step["spread"] == 1.5
-
-
-def test_no_step_where_one_is_missing_or_noise() -> None:
     for rows in ([GENERATE], [ENCODE], [ENCODE, row("generate", "model", 16, 2.0)]):
         assert list(step_rows(rows, [], tokens=1)) == []
-
-
-CPU = torch.device("cpu")
 
 
 def test_seconds_are_predicted_as_they_grew() -> None:
@@ -194,14 +172,6 @@ def test_only_what_grows_is_taken_to_grow(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 pytestmark = pytest.mark.usefixtures("small_probes")
-CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
-CONFIG = ModelConfig(
-    dim=16,
-    heads=2,
-    feed_forward=16,
-    encoder=(EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8)),),
-    decoder=DecoderConfig(layers=1),
-)
 
 
 @dataclass
@@ -219,7 +189,7 @@ class Time:
 
 @dataclass
 class Timed(Contender):
-    """A system that reads in so many seconds: factor * length ** exponent."""
+    """A system that only reads, in so many seconds: factor * length ** exponent."""
 
     time: Time
     factor: float
@@ -229,17 +199,17 @@ class Timed(Contender):
         grown: float = length**self.exponent
         return self.factor * grown
 
-    def precision_of(self, workload: Workload) -> None:
-        """It has none."""
+    def precision_of(self, workload: Workload) -> str:
+        return f"{workload}16"
 
     def encode(self, documents: Documents) -> None:
         self.time.now += self.seconds(documents.ids.size(1))
 
     def train(self, documents: Documents) -> None:
-        raise NotImplementedError(f"no training at {documents.ids.size(1)}")
+        raise NotImplementedError("it does not learn")
 
     def generate(self, documents: Documents, beams: int, tokens: int) -> None:
-        raise NotImplementedError(f"no generation by {beams} beams of {tokens} tokens at {documents.ids.size(1)}")
+        raise NotImplementedError("it does not write")
 
 
 @pytest.fixture
@@ -252,7 +222,7 @@ def time(monkeypatch: pytest.MonkeyPatch) -> Time:
 def measure(time: Time, seconds: float, lengths: tuple[int, ...], **others: Timed) -> dict[tuple[str, int], Row]:
     settings = BenchConfig(lengths=lengths, workloads=("encode",), repeats=5)
     time.now = -2 * sum(other.seconds(8) for other in others.values())  # is warmed up with half of the first length
-    model = Subject(CONFIG, CONDITIONS)
+    model = Subject(POOLED.model_copy(update={"source_length": max(lengths)}), CONDITIONS)
     sweep = LengthSweep({"model": model, **others}, settings, CONDITIONS, lambda: seconds - time.now, no_op, no_op)
     sweep.measure()
     return {(row["model"], row["length"]): row for row in sweep.rows}
@@ -262,10 +232,13 @@ def runs(row: Row) -> int:
     return len(row.timing.seconds) if row.timing else 0
 
 
-def test_with_time_enough_everything_is_repeated_as_often_as_wanted(time: Time) -> None:
+def test_repetitions_are_as_many_as_time_allows_at_all_lengths(time: Time) -> None:
     rows = measure(time, 1000, (16, 32, 64), other=Timed(time, 1 / 16), square=Timed(time, 1 / 256, 2))
     assert {runs(row) for row in rows.values()} == {5}
     assert time.now == 6 * (1 + 2 + 4 + 1 + 4 + 16)
+    rows = measure(time, 30, (16, 32, 64), other=Timed(time, 1 / 16))
+    assert [runs(rows["other", length]) for length in (16, 32, 64)] == [3, 3, 3]
+    assert time.now <= 30
 
 
 def test_what_is_too_costly_is_left_out_before_it_is_tried(time: Time) -> None:
@@ -274,23 +247,11 @@ def test_what_is_too_costly_is_left_out_before_it_is_tried(time: Time) -> None:
     assert runs(rows["square", 64]) == 0
     assert {name for name, row in rows.items() if row.note} == {("square", 64)}
     assert time.now <= 60
-
-
-def test_repetitions_shrink_at_all_lengths_alike(time: Time) -> None:
-    rows = measure(time, 30, (16, 32, 64), other=Timed(time, 1 / 16))
-    assert [runs(rows["other", length]) for length in (16, 32, 64)] == [3, 3, 3]
-    assert time.now <= 30
-
-
-def test_time_that_ended_leaves_the_rest_out(time: Time) -> None:
     rows = measure(time, 1, (16, 32), other=Timed(time, 1.0))
     assert runs(rows["other", 16]) == 1  # nobody knew
     assert rows["other", 32].note == "a repetition would take about 32 s"
     assert runs(rows["model", 32]) == 1  # it costs nothing
-
-
-def test_gaps_are_filled_for_prediction_alone(time: Time) -> None:
-    rows = measure(time, 10, (16, 256), other=Timed(time, 1 / 16))
+    rows = measure(time, 10, (16, 256), other=Timed(time, 1 / 16))  # lengths between them tell the costs alone
     assert sorted({length for _, length in rows}) == [16, 256]
     assert rows["other", 256].note == "a repetition would take about 16 s"
     assert time.now == 2 + 4
@@ -299,7 +260,7 @@ def test_gaps_are_filled_for_prediction_alone(time: Time) -> None:
 def test_a_bar_never_goes_back_and_reaches_its_end() -> None:
     heard: list[Progress] = []
     settings = BenchConfig(lengths=(16, 32), workloads=("encode",), repeats=2)
-    systems = {"model": Subject(CONFIG, CONDITIONS)}
+    systems = {"model": Subject(POOLED, CONDITIONS)}
     LengthSweep(systems, settings, CONDITIONS, lambda: 60.0, heard.append, no_op).measure()
     assert heard.pop(0) == Progress("bench: warm-up", 0, 1, {"encode": "model"})
     assert [each.done for each in heard] == [0, 1, 2, 3, 5, 7, 9]
@@ -316,25 +277,13 @@ def test_long_documents_are_approached_in_steps() -> None:
 
 POOLED_SETTINGS = BenchConfig(lengths=(64, 16, 32), batch=3, target=5, generate=2, repeats=2)
 QUICK = BenchConfig(lengths=(32,), target=5, generate=2, repeats=1)
-DIM, WIDTH, BLOCK, KEEP, LAYERS = 16, 32, 8, 8, 2
-POOLED = ModelConfig(
-    dim=DIM,
-    heads=2,
-    feed_forward=WIDTH,
-    source_length=32,
-    encoder=(
-        EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=BLOCK)),
-        EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=BLOCK), pool=HalvingPoolerConfig(keep=KEEP)),
-    ),
-    decoder=DecoderConfig(layers=1),
-    output=TiedOutputConfig(),
-)
 
 
 def encode_operations(length: int, seen: int, scored: int) -> int:
     """Count by hand: projections and feed-forward, scores and mixing over `seen` keys, and the scorer's product."""
-    layer = 2 * length * (4 * DIM * DIM + 2 * DIM * WIDTH) + 2 * 2 * length * seen * DIM
-    return POOLED_SETTINGS.batch * (LAYERS * layer + 2 * scored * DIM)
+    dim, width, layers = 16, 32, 2
+    layer = 2 * length * (4 * dim * dim + 2 * dim * width) + 2 * 2 * length * seen * dim
+    return POOLED_SETTINGS.batch * (layers * layer + 2 * scored * dim)
 
 
 @pytest.fixture(scope="module")
@@ -343,109 +292,52 @@ def found(small_probes: None) -> Result:
     return measure_models(POOLED, POOLED_SETTINGS, CONDITIONS)
 
 
-@pytest.fixture(scope="module")
-def rows(found: Result) -> Sequence[Row]:
-    return found.rows["models"]
-
-
-def quick(settings: BenchConfig = QUICK) -> Sequence[Row]:
-    return measure_models(POOLED, settings, CONDITIONS).rows["models"]
-
-
-def test_every_model_is_measured_at_every_work_and_length(rows: Sequence[Row]) -> None:
-    expected = [
-        (work, name, length)
-        for work in WORKLOADS
-        for length in (16, 32, 64)
-        for name in ("model", "blockwise", "vanilla")
-    ]
-    assert [(row["workload"], row["model"], row["length"]) for row in rows] == expected
+def test_every_model_and_the_machine_are_measured_at_every_work_and_length(found: Result) -> None:
+    rows = found.rows["models"]
+    expected = product(WORKLOADS, (16, 32, 64), ("model", "blockwise", "vanilla"))
+    assert [(row["workload"], row["length"], row["model"]) for row in rows] == [*expected]
     assert all(row.timing is not None and len(row.timing.seconds) == 2 for row in rows)
     assert all(row["batch"] == 3 and row.note == "" for row in rows)
+    speeds, rates = found.rows["machine_speed"], ("fp32 products", "memory read", "memory copied")
+    assert {(row["rate"], row["length"]) for row in speeds} == {*product(rates, (16, 32, 64))}
+    assert {len(row.timing.seconds) for row in speeds if row.timing} == {2}
 
 
-def test_counted_operations_are_those_of_the_hand_formula(rows: Sequence[Row]) -> None:
-    counted = {(row["model"], row["length"]): row["operations"] for row in where(rows, {"workload": "encode"})}
+def test_counted_operations_and_bytes_are_those_of_the_hand_formula(found: Result) -> None:
+    encoded = where(found.rows["models"], {"workload": "encode"})
+    counted = {(row["model"], row["length"]): row["operations"] for row in encoded}
     for length in (16, 32, 64):
-        assert counted["model", length] == encode_operations(length, BLOCK, scored=length)
-        assert counted["blockwise", length] == encode_operations(length, BLOCK, scored=0)
+        assert counted["model", length] == encode_operations(length, 8, scored=length)
+        assert counted["blockwise", length] == encode_operations(length, 8, scored=0)
         assert counted["vanilla", length] == encode_operations(length, length, scored=0)
-
-
-def test_the_machine_takes_part_at_every_length(found: Result) -> None:
-    assert {(row["rate"], row["length"]) for row in found.rows["machine_speed"]} == {
-        (rate, length) for rate in ("fp32 products", "memory read", "memory copied") for length in (16, 32, 64)
-    }
-    assert {len(row.timing.seconds) for row in found.rows["machine_speed"] if row.timing} == {2}
-
-
-def test_workloads_are_chosen() -> None:
-    found = measure_models(POOLED, QUICK.model_copy(update={"workloads": ("generate",)}), CONDITIONS)
-    assert {row["workload"] for row in found.rows["models"]} == {"generate"}
-    assert not any("decoding step" in table.title for table in found.tables)
-
-
-@pytest.mark.slow
-def test_a_length_that_may_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    found: Iterator[int] = chain([2**29] * 9, repeat(2**30))  # three models warm up at three works
-
-    def peak(work: Work, device: torch.device) -> int:
-        del device
-        work()
-        return next(found)
-
-    monkeypatch.setattr("sumpool.bench.workload.peak", peak)
-    monkeypatch.setattr("sumpool.bench.models.available", Mock(return_value=2**31))
-    rows = quick(QUICK.model_copy(update={"lengths": (32, 64)}))
-    assert {row.note for row in where(rows, {"length": 32})} == {""}
-    assert {row.note for row in where(rows, {"length": 64})} == {"may need 2.5 GiB, 2.0 GiB are free"}
-    assert all(row.timing is None and row["operations"] is None for row in where(rows, {"length": 64}))
-
-
-def test_the_end_of_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    works = [None] * 6  # three models warm up twice
-    monkeypatch.setattr(Subject, "train", Mock(side_effect=chain(works, repeat(torch.OutOfMemoryError()))))
-    rows = quick()
-    assert {row.note for row in where(rows, {"workload": "train"})} == {"out of memory"}
-    assert all(row.timing for row in rows if row["workload"] != "train")
+    document = Documents.random(1, 32, 1, CONDITIONS)
+    profile = profile_model(Subject(POOLED, CONDITIONS).model, document, POOLED_SETTINGS.beams)
+    (row,) = where(encoded, {"model": "model", "length": 32})
+    assert row["step_bytes"] == 4 * (profile.weights + POOLED_SETTINGS.batch * profile.cached)
 
 
 def test_a_system_that_runs_out_of_memory_later_leaves_the_others(time: Time, monkeypatch: pytest.MonkeyPatch) -> None:
     other, left = Timed(time, 1.0), [None] * 3  # in the warm-up twice, and in the attempt
     monkeypatch.setattr(other, "encode", Mock(side_effect=chain(left, repeat(MemoryError()))))
-    rows = measure(time, 1000, (16,), other=other)
-    assert (rows["other", 16].note, runs(rows["other", 16])) == ("out of memory", 0)
-    assert runs(rows["model", 16]) == 5
+    found = measure(time, 1000, (16,), other=other)
+    assert (found["other", 16].note, runs(found["other", 16])) == ("out of memory", 0)
+    assert runs(found["model", 16]) == 5
+
+
+def test_the_end_of_memory_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    works = [None] * 6  # three models warm up twice
+    monkeypatch.setattr(Subject, "train", Mock(side_effect=chain(works, repeat(torch.OutOfMemoryError()))))
+    rows = measure_models(POOLED, QUICK, CONDITIONS).rows["models"]
+    assert {row.note for row in where(rows, {"workload": "train"})} == {"out of memory"}
+    assert all(row.timing for row in rows if row["workload"] != "train")
 
 
 def test_libraries_are_warm_before_memory_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     encode = Mock()
     monkeypatch.setattr(Subject, "encode", encode)
     monkeypatch.setattr("sumpool.bench.workload.peak", Mock(side_effect=MemoryError))
-    quick(QUICK.model_copy(update={"workloads": ("encode",)}))
+    measure_models(POOLED, QUICK.model_copy(update={"workloads": ("encode",)}), CONDITIONS)
     assert [call.args[0].ids.shape for call in encode.call_args_list] == [(1, 16)] * 3
-
-
-def test_other_errors_are_not_taken_for_the_end_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Subject, "encode", Mock(side_effect=RuntimeError("shapes do not fit")))
-    with pytest.raises(RuntimeError, match="shapes do not fit"):
-        measure_models(POOLED, QUICK, CONDITIONS)
-
-
-class EncodingPeer(Contender):
-    """A peer that only encodes, outside torch."""
-
-    def precision_of(self, workload: Workload) -> str:
-        return f"{workload}16"
-
-    def encode(self, documents: Documents) -> None:
-        assert documents.ids.shape in ((1, 16), (1, 32))  # it is warmed up with half of the length
-
-    def train(self, documents: Documents) -> None:
-        raise NotImplementedError("it does not learn")
-
-    def generate(self, documents: Documents, beams: int, tokens: int) -> None:
-        raise NotImplementedError("it does not write")
 
 
 SMALL = ("bench.target=4", "bench.generate=2", "bench.repeats=1")
@@ -471,25 +363,29 @@ def test_a_recipe_needs_no_data(tiny_recipe: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_folder_is_a_recipe_too(run_folder: Path) -> None:
-    found = bench(run_folder, overrides=(*SMALL, "train.precision=bf16", "bench.precision=bf16"), lengths=(300,))
+    found = bench(run_folder, overrides=(*SMALL, "bench.precision=bf16", "train.precision=fp32"), lengths=(300,))
     assert found.recipe == "random"
-    assert found.precision == "bf16"
-    assert {row["length"] for row in json.loads(found.to_json())["models"]} == {300}  # more than the model reads in use
-
-
-def test_lengths_are_checked(tiny_recipe: Path) -> None:
-    with pytest.raises(RecipeError, match=r"bench\.lengths\[0\] must be at least 1, got 0"):
-        bench(tiny_recipe, lengths=(0,))
+    assert found.precision == "bf16 of encoding and generation, fp32 of training"
+    rows = found.result.rows["models"]
+    assert {row["length"] for row in rows} == {300}  # more than the model reads in use
+    precisions = {("encode", "bf16"), ("train", "fp32"), ("generate", "bf16")}
+    assert {(row["workload"], row["precision"]) for row in rows} == precisions
 
 
 @pytest.mark.slow
-def test_without_a_run_a_small_model_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_target_the_newest_run_or_a_small_model_is_measured(
+    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     heard: list[Progress] = []
-    found = bench(overrides=(*SMALL, "model.dim=16", "bench.workloads=[encode]"), lengths=(32,), report=heard.append)
-    assert found.recipe == "quickstart"
-    assert found.settings["vocabulary"] == 6000
+    encode = (*SMALL, "bench.workloads=[encode]")
+    found = bench(overrides=(*encode, "model.dim=16"), lengths=(32,), report=heard.append)
+    assert (found.recipe, found.settings["vocabulary"]) == ("quickstart", 6000)
     assert heard[0].note == "there is no run in runs: measuring the model of the quickstart"
+    heard.clear()
+    monkeypatch.setattr("sumpool.inference.run_files.RUNS", run_folder.parent)
+    assert bench(overrides=encode, lengths=(32,), report=heard.append).recipe == "random"
+    assert heard[0].note == f"measuring the newest run, {run_folder}"
 
 
 def test_a_run_has_the_vocabulary_of_its_own_tokenizer() -> None:
@@ -498,27 +394,9 @@ def test_a_run_has_the_vocabulary_of_its_own_tokenizer() -> None:
     assert found.settings["vocabulary"] == load_tokenizer(SHIPPED).vocab_size
 
 
-@pytest.mark.slow
-def test_without_a_target_the_newest_run_is_measured(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sumpool.inference.run_files.RUNS", run_folder.parent)
-    heard: list[Progress] = []
-    found = bench(overrides=(*SMALL, "bench.workloads=[encode]"), lengths=(32,), report=heard.append)
-    assert found.recipe == "random"
-    assert heard[0].note == f"measuring the newest run, {run_folder}"
-
-
-@pytest.mark.slow
-def test_precision_of_reading_and_writing(tiny_recipe: Path) -> None:
-    found = bench(tiny_recipe, overrides=(*SMALL, "bench.precision=bf16", "train.precision=fp32"), lengths=(32,))
-    assert found.precision == "bf16 of encoding and generation, fp32 of training"
-    assert {(row["workload"], row["precision"]) for row in found.result.rows["models"]} == {
-        ("encode", "bf16"),
-        ("train", "fp32"),
-        ("generate", "bf16"),
-    }
-
-
-def test_a_precision_that_is_not_to_be_had(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_wrong_settings_are_errors(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(RecipeError, match=r"bench\.lengths\[0\] must be at least 1, got 0"):
+        bench(tiny_recipe, lengths=(0,))
     monkeypatch.setattr("sumpool.training.hardware.has_int8", lambda: False)
     with pytest.raises(RecipeError, match=r"bench\.precision must be 'auto', .* got 'int8'"):
         bench(tiny_recipe, overrides=("bench.precision=int8",))
@@ -526,7 +404,7 @@ def test_a_precision_that_is_not_to_be_had(tiny_recipe: Path, monkeypatch: pytes
 
 @pytest.mark.slow
 def test_peers_take_part_and_say_what_they_cannot(tiny_recipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sumpool.bench.peers.build_peers", lambda *_: {"theirs": EncodingPeer()})
+    monkeypatch.setattr("sumpool.bench.peers.build_peers", lambda *_: {"theirs": Timed(Time(), 1.0)})
     found = bench(tiny_recipe, overrides=[*SMALL, "bench.baselines=[vanilla]"], lengths=(32,), peers=True)
     rows = found.result.rows["models"]
     assert {row["model"] for row in rows} == {"model", "vanilla", "theirs"}
@@ -534,18 +412,13 @@ def test_peers_take_part_and_say_what_they_cannot(tiny_recipe: Path, monkeypatch
     assert theirs["encode"].timing is not None
     assert theirs["encode"]["precision"] == "encode16"
     assert theirs["encode"]["operations"] is None  # nothing that is counted took place
-    assert {workload: row.note for workload, row in theirs.items()} == {
-        "encode": "",
-        "train": "it does not learn",
-        "generate": "it does not write",
-    }
+    assert [theirs[workload].note for workload in WORKLOADS] == ["", "it does not learn", "it does not write"]
     assert found.precision.endswith("of training, the fastest of each peer")
 
 
-def stop() -> None:
-    raise Interrupted(signal.SIGTERM)
-
-
 def test_a_signal_leaves_nothing(tiny_recipe: Path) -> None:
+    def stop() -> None:
+        raise Interrupted(signal.SIGTERM)
+
     with pytest.raises(Interrupted, match="stopped by SIGTERM; a benchmark that is not finished keeps nothing"):
         bench(tiny_recipe, overrides=SMALL, lengths=(32,), check=stop)

@@ -41,15 +41,15 @@ from sumpool.core.output import TiedOutputConfig
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress, no_op
 from sumpool.special_tokens import EOS
+from tests.bench.conftest import CONDITIONS, CPU, LAYER
 
-CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
 CONFIG = ModelConfig(
     dim=16,
     heads=2,
     feed_forward=24,
     source_length=24,
     target_length=9,
-    encoder=(EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8)),) * 2,
+    encoder=(LAYER,) * 2,
     decoder=DecoderConfig(layers=1),
 )
 
@@ -82,10 +82,6 @@ def hasty_bart(config: ModelConfig, vocabulary: int) -> torch.nn.Module:
     model: torch.nn.Module = bart(config, vocabulary)
     model.get_buffer("final_logits_bias")[:, EOS] = 9
     return model
-
-
-def test_never_ends_early(documents: Documents) -> None:
-    assert EOS not in TransformersPeer(hasty_bart, CONFIG, CONDITIONS).generate(documents, 2, 6)
 
 
 def test_training_learns_from_the_summaries_and_leaves_no_gradients(build: Build, documents: Documents) -> None:
@@ -147,21 +143,17 @@ def test_every_matrix_is_that_of_the_shape() -> None:
         assert found == encoder + decoder + VOCABULARY * DIM
 
 
-def test_what_a_token_sees_is_as_wide_as_our_block() -> None:
+def test_what_a_token_sees_is_as_wide_as_the_first_block() -> None:
     config = config_with(BlockwiseAttentionConfig(block=512))
     assert set(led(config, VOCABULARY).config.attention_window) == {512}
     assert pegasus_x(config, VOCABULARY).config.block_size == 512
     assert pegasus_x(config, VOCABULARY).config.num_global_tokens == 32
     assert long_t5(config, VOCABULARY).config.local_radius == 255
     assert bart(config, VOCABULARY).config._attn_implementation == "sdpa"
-
-
-def test_the_block_is_that_of_the_first_blockwise_layer() -> None:
     assert block_of(BLOCKWISE) == 8
     assert block_of(config_with(VanillaAttentionConfig())) == BlockwiseAttentionConfig().block
 
 
-CPU = torch.device("cpu")
 DOCUMENTS = Documents.random(2, 20, 4, CONDITIONS)
 HELD = 64 * 2**20
 
@@ -257,6 +249,7 @@ def test_writes_as_many_tokens_as_asked_for(monkeypatch: pytest.MonkeyPatch, kin
     assert found.shape == (2, 8)
     assert EOS not in found
     assert kind in peer.translator.compute_type
+    assert EOS not in TransformersPeer(hasty_bart, CONFIG, CONDITIONS).generate(DOCUMENTS, 2, 6)
 
 
 @pytest.mark.parametrize("runtime", RUNTIMES)
@@ -291,40 +284,15 @@ def test_it_only_writes() -> None:
     assert "translator" not in vars(peer)  # it says so before it makes any weights
 
 
-def test_has_as_many_threads_as_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_are_those_asked_for_and_precisions_those_of_the_device(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Mock()
     monkeypatch.setattr("ctranslate2.Translator", made)
     assert CTranslate2Peer(LONG, WIDE, "int8", threads=3).translator is made.return_value
     assert made.call_args.kwargs["intra_threads"] == 3
     assert made.call_args.kwargs["inter_threads"] == 1
-
-
-@pytest.mark.parametrize(
-    ("supported", "found"),
-    [
-        ({"float32", "int8", "int8_float32"}, ("float32", "int8")),
-        ({"float32", "int8", "bfloat16", "int8_bfloat16"}, ("float32", "int8", "bfloat16", "int8_bfloat16")),
-    ],
-)
-def test_computes_in_what_the_device_supports(
-    monkeypatch: pytest.MonkeyPatch, supported: set[str], found: tuple[str, ...]
-) -> None:
-    monkeypatch.setattr("ctranslate2.get_supported_compute_types", lambda _device: supported)
-    assert compute_types(torch.device("cpu")) == found
-
-
-def test_goes_with_its_threads() -> None:
-    peer = CTranslate2Peer(LONG, WIDE, "float32", threads=2)
-    peer.generate(Documents.random(1, 8, 1, WIDE), 1, 2)
-    before = threads()
-    del peer
-    gc.collect()
-    assert threads() < before
-
-
-def threads() -> int:
-    """Threads of this process."""
-    return len(list(Path("/proc/self/task").iterdir()))
+    for found in (("float32", "int8"), ("float32", "int8", "bfloat16", "int8_bfloat16")):
+        monkeypatch.setattr("ctranslate2.get_supported_compute_types", Mock(return_value={*found, "int8_float32"}))
+        assert compute_types(torch.device("cpu")) == found
 
 
 TRIAL, LONGER = (Documents.random(1, length, 4, CONDITIONS) for length in (8, 20))
@@ -382,10 +350,6 @@ def test_the_fastest_of_each_workload(monkeypatch: pytest.MonkeyPatch) -> None:
     written = [("generate", 8, 16)] * 3
     assert built["fp32"].calls == [*encoded, *written, ("generate", 20, 30)]
     assert built["bf16"].calls == [*encoded, ("encode", 20, 0), ("encode", 20, 0), *written]
-
-
-def test_a_workload_that_is_missing_is_said() -> None:
-    peer = FastestPeer({name: partial(TimedPeer, name) for name in SECONDS}, TRIAL, 2, 16)
     with pytest.raises(NotImplementedError, match="it does not learn"):
         peer.run("train", LONGER)
     assert peer.precision_of("train") is None
@@ -421,20 +385,16 @@ def hide(monkeypatch: pytest.MonkeyPatch, *hidden: str) -> None:
     monkeypatch.setattr("sumpool.bench.peers.find_spec", find)
 
 
-def test_without_transformers_there_are_no_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_installed_is_left_out_but_for_transformers(monkeypatch: pytest.MonkeyPatch) -> None:
     hide(monkeypatch, "transformers")
     with pytest.raises(RecipeError, match=r"--peers must have transformers .*: pip install 'sumpool\[peers\]'"):
         build_peers(SHORT, BenchConfig(lengths=(8,)), CONDITIONS, no_op)
-
-
-def test_without_an_engine_there_are_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     hide(monkeypatch, "ctranslate2", "onnx")
     heard: list[Progress] = []
     assert list(build_peers(SHORT, BenchConfig(lengths=(8,)), CONDITIONS, heard.append)) == [*BUILDS]
+    left_out = [("CTranslate2", "ctranslate2"), ("ONNX Runtime", "onnx"), ("OpenVINO", "onnx")]
     assert [progress.note for progress in heard] == [
-        "CTranslate2 is left out, ctranslate2 is not installed: pip install 'sumpool[peers]'",
-        "ONNX Runtime is left out, onnx is not installed: pip install 'sumpool[peers]'",
-        "OpenVINO is left out, onnx is not installed: pip install 'sumpool[peers]'",
+        f"{name} is left out, {module} is not installed: pip install 'sumpool[peers]'" for name, module in left_out
     ]
     chosen = BenchConfig(lengths=(8,), peers=("BART",))
     assert list(build_peers(SHORT, chosen, CONDITIONS, no_op)) == ["BART"]

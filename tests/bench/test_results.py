@@ -13,7 +13,6 @@ from sumpool.bench.results import (
     Table,
     require_benchmark,
     significant,
-    text_table,
     to_csv,
     to_latex,
     unique,
@@ -55,25 +54,14 @@ def test_a_column_writes_values() -> None:
         (Column("share", "fastest", "tenths"), ["50.0 %", "-", "-"]),
     ):
         assert [column.cell(row) for row in ROWS] == texts
-
-
-def test_equal_neighbours_are_written_together() -> None:
     assert Column("", "lengths", "runs").cell(Row({"lengths": (8192, 8192, 512)})) == "2 x 8,192, 512"
 
 
-def test_rows_by_value() -> None:
+def test_rows_are_found_by_values_and_written_as_json() -> None:
     assert where(ROWS, {"length": 16, "system": "b"}) == [ROWS[1]]
     assert unique(ROWS, "length") == [16, 1024]
-
-
-def test_a_row_as_json() -> None:
     assert ROWS[0].to_json() == {"length": 16, "system": "a", "bytes": 2**21, "seconds": (0.5, 1.0, 0.75)}
     assert ROWS[1].to_json() == {"length": 16, "system": "b", "bytes": None, "note": "out of memory"}
-
-
-def test_a_table_of_texts() -> None:
-    table = text_table("title", ["a", "b"], [("1", "x"), ("2", "y")])
-    assert (table.headings(), table.cells()) == (["a", "b"], [("1", "x"), ("2", "y")])
 
 
 TABLE = Table(
@@ -85,20 +73,17 @@ TABLE = Table(
 )
 
 
-def test_csv_has_unrounded_numbers_and_no_formula() -> None:
+def test_csv_has_unrounded_numbers_and_no_formula_and_latex_is_escaped() -> None:
     lines = [*csv.reader(io.StringIO(to_csv([TABLE, TABLE])))]
     assert lines[:4] == [["errors & more"], ["name", "of", "512"], ["'=cmd", "a_b", "-0.125"], ["mean", "100 %", ""]]
     assert lines[4] == []
     assert lines[5:] == lines[:4]
-
-
-def test_latex_is_escaped() -> None:
-    lines = to_latex([TABLE]).splitlines()
-    assert lines[:2] == [r"% errors \& more", r"% 50 \% of it"]
-    assert lines[2] == r"\begin{tabular}{llr}"
-    assert lines[4] == r"name & of & 512 \\"
-    assert lines[6:8] == [r"=cmd & a\_b & -0.12 \\", r"mean & 100 \% & - \\"]
-    assert lines[-1] == r"\end{tabular}"
+    latex = to_latex([TABLE]).splitlines()
+    assert latex[:2] == [r"% errors \& more", r"% 50 \% of it"]
+    assert latex[2] == r"\begin{tabular}{llr}"
+    assert latex[4] == r"name & of & 512 \\"
+    assert latex[6:8] == [r"=cmd & a\_b & -0.12 \\", r"mean & 100 \% & - \\"]
+    assert latex[-1] == r"\end{tabular}"
 
 
 def test_files_are_written(tmp_path: Path) -> None:

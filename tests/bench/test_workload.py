@@ -5,26 +5,11 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.bench.workload import Conditions, Documents, Subject, baselines
-from sumpool.core.attention.blockwise import BlockwiseAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
-from sumpool.core.model.config import DecoderConfig, EncoderLayerConfig, ModelConfig
+from sumpool.core.model.config import EncoderLayerConfig
 from sumpool.core.nn.quantization import Precision
-from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.special_tokens import PARAGRAPH
-
-CONDITIONS = Conditions(vocabulary=40, device=torch.device("cpu"), precision=torch.float32)
-BLOCKWISE = EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8))
-CONFIG = ModelConfig(
-    dim=16,
-    heads=2,
-    feed_forward=32,
-    source_length=32,
-    encoder=(
-        BLOCKWISE,
-        EncoderLayerConfig(attention=BlockwiseAttentionConfig(block=8), pool=HalvingPoolerConfig(keep=8)),
-    ),
-    decoder=DecoderConfig(layers=1),
-)
+from tests.bench.conftest import CONDITIONS, CPU, LAYER, POOLED
 
 
 def test_documents_are_full_and_the_same_for_the_same_seed() -> None:
@@ -35,33 +20,29 @@ def test_documents_are_full_and_the_same_for_the_same_seed() -> None:
     assert torch.equal(documents.ids, Documents.random(3, 20, 5, CONDITIONS).ids)
 
 
-def test_baselines_pool_nothing() -> None:
-    found = baselines(CONFIG, longest=100)
+def test_baselines_pool_nothing_and_are_not_the_model() -> None:
+    found = baselines(POOLED, longest=100)
     assert list(found) == ["model", "blockwise", "vanilla"]
-    assert found["model"].encoder == CONFIG.encoder
-    assert found["blockwise"].encoder == (BLOCKWISE, BLOCKWISE)
+    assert found["model"].encoder == POOLED.encoder
+    assert found["blockwise"].encoder == (LAYER, LAYER)
     assert found["vanilla"].encoder == (EncoderLayerConfig(attention=VanillaAttentionConfig()),) * 2
     assert {config.source_length for config in found.values()} == {100}
     assert {config.dim for config in found.values()} == {16}
-
-
-def test_a_baseline_that_equals_the_model_is_left_out() -> None:
-    plain = CONFIG.model_copy(update={"encoder": (BLOCKWISE, BLOCKWISE)})
+    plain = POOLED.model_copy(update={"encoder": (LAYER, LAYER)})
     assert list(baselines(plain, longest=16)) == ["model", "vanilla"]
 
 
 def test_generation_writes_what_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    subject = Subject(CONFIG, CONDITIONS)
+    subject = Subject(POOLED, CONDITIONS)
     step = Mock(side_effect=subject.model.step)
     monkeypatch.setattr(subject.model, "step", step)
     subject.generate(Documents.random(2, 20, 5, CONDITIONS), beams=3, tokens=7)
-    assert [len(call.args[0]) for call in step.call_args_list] == [
-        6
-    ] * 8  # seven tokens and the end, of two documents with three beams each
+    # seven tokens and the end, of two documents with three beams each
+    assert [len(call.args[0]) for call in step.call_args_list] == [6] * 8
 
 
 def test_training_leaves_no_gradients_and_no_new_weights() -> None:
-    subject = Subject(CONFIG, CONDITIONS)
+    subject = Subject(POOLED, CONDITIONS)
     before = [weights.clone() for weights in subject.model.parameters()]
     subject.train(Documents.random(2, 20, 5, CONDITIONS))
     assert all(weights.grad is None for weights in subject.model.parameters())
@@ -70,7 +51,7 @@ def test_training_leaves_no_gradients_and_no_new_weights() -> None:
 
 def test_precision_is_that_of_the_products() -> None:
     for precision in (torch.float32, torch.bfloat16):
-        subject = Subject(CONFIG, Conditions(40, torch.device("cpu"), precision))
+        subject = Subject(POOLED, Conditions(40, CPU, precision))
         seen: set[torch.dtype] = set()
 
         def note(module: nn.Module, given: object, found: Tensor, seen: set[torch.dtype] = seen) -> None:
@@ -86,7 +67,7 @@ def test_precision_is_that_of_the_products() -> None:
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16", "int8"])
 def test_what_reads_and_writes_is_packed(precision: Precision) -> None:
-    subject = Subject(CONFIG, CONDITIONS, precision)
+    subject = Subject(POOLED, CONDITIONS, precision)
     documents = Documents.random(2, 20, 5, CONDITIONS)
     subject.encode(documents)
     subject.generate(documents, 2, 3)
@@ -100,7 +81,7 @@ def test_what_reads_and_writes_is_packed(precision: Precision) -> None:
 
 
 def test_packed_or_not_it_computes_the_same() -> None:
-    plain, packed = Subject(CONFIG, CONDITIONS), Subject(CONFIG, CONDITIONS, "fp32")
+    plain, packed = Subject(POOLED, CONDITIONS), Subject(POOLED, CONDITIONS, "fp32")
     documents = Documents.random(2, 20, 5, CONDITIONS)
     with torch.inference_mode():
         ours, theirs = (each.encode(documents).tokens.states for each in (plain, packed))
