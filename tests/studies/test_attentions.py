@@ -43,10 +43,7 @@ CONDITIONS = Conditions(100, torch.device("cpu"), torch.float32)
 
 
 def measured(*costs: tuple[int, float]) -> list[Row]:
-    return [
-        Row({"length": length, "seconds": seconds, "memory": None, "operations": 3 * length})
-        for length, seconds in costs
-    ]
+    return [Row({"length": length, "seconds": seconds, "operations": 3 * length}) for length, seconds in costs]
 
 
 def test_exponent_and_constant_of_a_power_law() -> None:
@@ -58,9 +55,7 @@ def test_exponent_and_constant_of_a_power_law() -> None:
     assert (fit["memory_exponent"], fit["longest"]) == (None, 4000)
     fixed = fit_row("x", measured((1000, 1.5), (2000, 3.0), (4000, 9.0)))
     assert fixed["seconds_exponent"] < fit["seconds_exponent"], "a part that is the same at all lengths"
-
-
-def test_without_growth_there_is_no_fit() -> None:
+    # no growth, no fit
     for costs in (((1000, 0.5), (2000, 2.0)), ((1, 1.0), (2, 1.0), (2, 2.0)), ((1, 0.0), (2, 1.0), (3, 2.0))):
         fit = fit_row("x", measured(*costs))
         assert (fit["seconds_exponent"], fit["seconds_constant"]) == (None, None)
@@ -101,17 +96,12 @@ def test_operations_of_paper_5_follow_radius_kernel_and_stride() -> None:
             assert 4 * length * band * dim <= row["operations"] - 4 * maps <= 4 * length * min(length, 2 * band) * dim
 
 
-def test_longer_documents_are_left_out_where_they_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_longer_documents_are_left_out_where_they_take_too_long_or_do_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(attentions, "kinds", lambda _: ("vanilla",))
     settings = AttentionsConfig(lengths=(8, 16), dim=8, heads=2, repeats=1, seconds=1e-9)
     result = measure_attention_costs(settings, CONDITIONS, Steps())
     assert [row["length"] for row in result.rows["attention_lengths"]] == [8]
-
-
-def test_a_document_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attentions, "kinds", lambda _: ("vanilla",))
     monkeypatch.setattr(attentions, "try_peak", lambda *_: (None, "out of memory"))
-    settings = AttentionsConfig(lengths=(8, 16), dim=8, heads=2, repeats=1)
     assert measure_attention_costs(settings, CONDITIONS, Steps()).rows["attention_lengths"] == []
 
 
@@ -192,7 +182,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch, *kinds: str) -> Any:  # noqa: ANN401
     )
 
 
-def test_inputs_are_those_of_whole_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_inputs_are_those_of_whole_documents_and_layers_with_queries_and_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     run = loaded(monkeypatch, "blockwise", "v_mean", "vanilla")
     encoder = run.model.encoder
     assert encoder.chunked
@@ -206,9 +196,6 @@ def test_inputs_are_those_of_whole_documents(monkeypatch: pytest.MonkeyPatch) ->
     assert not encoder.layers[0].attention._forward_pre_hooks
     norms = inputs[0].states.std(2, correction=0)  # pre-norm
     torch.testing.assert_close(norms, torch.ones_like(norms), atol=1e-2, rtol=0)
-
-
-def test_layers_without_queries_and_keys_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(RecipeError, match="encoder must have a layer whose attention has queries, keys and values"):
         [*trained_inputs(loaded(monkeypatch, "v_mean"), 2)]
 
@@ -216,12 +203,9 @@ def test_layers_without_queries_and_keys_are_refused(monkeypatch: pytest.MonkeyP
 SMALL_STUDY = ("study.lengths=[16, 32, 500]", "study.features=[4, 8]", "study.repeats=1", "study.head_dim=8")
 
 
-def prepared(folder: Path, documents: int, run: Path) -> list[str]:
-    return [*SMALL_STUDY, prepare(folder, documents, run)[-1], "study.documents=3"]
-
-
 def test_weights_of_a_run_are_measured_too(run_folder: Path, tmp_path: Path) -> None:
-    report = run_study("approximation", run_folder, overrides=prepared(tmp_path, 7, run_folder))
+    overrides = [*SMALL_STUDY, prepare(tmp_path, 7, run_folder)[-1], "study.documents=3"]
+    report = run_study("approximation", run_folder, overrides=overrides)
     assert (report.recipe, report.suite) == ("random", "approximation")
     rows = report.result.rows["approximation"]
     assert unique(rows, "weights") == ["random", "trained"]

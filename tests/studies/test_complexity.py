@@ -29,20 +29,30 @@ def found() -> Result:
         return count_complexity(PAPER, CONDITIONS, Steps())
 
 
-def test_every_variant_is_counted() -> None:
+def test_every_variant_is_counted_at_the_default_length() -> None:
     expected = {f"attention {kind}" for kind in kinds("sumpool.core.attention")}
     expected |= {f"pooling {kind}" for kind in kinds("sumpool.core.pooling")}
     expected |= {"cross-attention hepos", "DeepPyramidion (output)", "DeepPyramidion (input)"}
     assert set(systems(PAPER)) == expected
     assert not any("Deep" in name for name in systems(PAPER.model_copy(update={"layers": 4})))
+    assert {config.source_length for config in systems(ComplexityConfig()).values()} == {ComplexityConfig().length}
+    longer = PAPER.model_copy(update={"layers": 8})
+    deep = deep_pyramidions(systems(longer)["attention blockwise"], longer)
+    pools = [[layer.pool is not None for layer in config.encoder] for config in deep.values()]
+    assert [places.index(True) for places in pools] == [4, 3]
 
 
-def test_products_are_those_of_table_1(found: Result) -> None:
+def test_products_and_lengths_are_those_of_table_1(found: Result) -> None:
     rows = {row["name"]: row for row in found.rows["encoders"]}
     for name, keys in (("vanilla", 512), ("blockwise", 32)):
         layer = rows[f"attention {name}"]["products"] / len(rows["attention vanilla"]["lengths"])
         assert layer == 2 * 2 * 512 * keys * 16
         assert rows[f"attention {name}"]["attention"] - 6 * layer == 6 * 2 * 512 * 4 * 16 * 16
+    lengths = {row["name"]: (row["lengths"], row["memory"]) for row in found.rows["encoders"]}
+    assert lengths["attention blockwise"] == ((512,) * 6, 512)
+    assert lengths["pooling funnel"] == ((512,) * 6, 32)
+    assert lengths["DeepPyramidion (output)"] == ((512, 512, 512, 128, 32, 32), 32)
+    assert lengths["DeepPyramidion (input)"] == ((512, 512, 128, 32, 32, 32), 32)
 
 
 def test_what_is_counted_without_products_is_what_is_computed() -> None:
@@ -60,22 +70,7 @@ def test_what_is_counted_without_products_is_what_is_computed() -> None:
             assert (encoder["whole"], decoder["whole"]) == (count(read), looked + written), encoder["name"]
 
 
-def test_lengths_of_both_readings(found: Result) -> None:
-    lengths = {row["name"]: (row["lengths"], row["memory"]) for row in found.rows["encoders"]}
-    assert lengths["attention blockwise"] == ((512,) * 6, 512)
-    assert lengths["pooling funnel"] == ((512,) * 6, 32)
-    assert lengths["DeepPyramidion (output)"] == ((512, 512, 512, 128, 32, 32), 32)
-    assert lengths["DeepPyramidion (input)"] == ((512, 512, 128, 32, 32, 32), 32)
-
-
-def test_more_layers_stay_at_full_length() -> None:
-    settings = PAPER.model_copy(update={"layers": 8})
-    deep = deep_pyramidions(systems(settings)["attention blockwise"], settings)
-    pools = [[layer.pool is not None for layer in config.encoder] for config in deep.values()]
-    assert [places.index(True) for places in pools] == [4, 3]
-
-
-def test_claims_of_the_paper(found: Result) -> None:
+def test_claims_and_tables_of_the_paper(found: Result) -> None:
     claims = {claim["what"]: claim for claim in found.rows["claims"]}
     products = claims["self-attention, products"]
     assert (products["output"], products["input"]) == pytest.approx((48 / 27, 48 / 19.5))
@@ -84,17 +79,9 @@ def test_claims_of_the_paper(found: Result) -> None:
     assert claims["decoder, products, 32 tokens"]["input"] == pytest.approx(11.0)
     assert claims["decoder, products, 16 tokens"]["input"] == pytest.approx(13.0)
     assert claims["decoder"]["input"] < claims["cross-attention"]["input"] < 16
-
-
-def test_tables(found: Result) -> None:
-    encoder, decoder, claims = found.tables
+    encoder, decoder, claimed = found.tables
     rows = {cells[0]: cells for cells in encoder.cells()}
     assert rows["DeepPyramidion (output)"][1] == "3 x 512, 128, 2 x 32"
     assert rows["attention blockwise"][3] == "16.00"
     assert len(decoder.cells()) == len(rows)
-    assert claims.cells()[0][0] == "self-attention, products"
-
-
-def test_every_variant_takes_the_default_length() -> None:
-    settings = ComplexityConfig()
-    assert {config.source_length for config in systems(settings).values()} == {settings.length}
+    assert claimed.cells()[0][0] == "self-attention, products"

@@ -17,7 +17,8 @@ from sumpool.studies.study import Steps
 from sumpool.tasks.language_modeling.config import LanguageModelConfig
 from sumpool.tasks.language_modeling.model import LanguageModel
 from sumpool.training.update import Updater
-from tests.bench.test_models import POOLED, QUICK
+from tests.bench.conftest import POOLED
+from tests.bench.test_models import QUICK
 from tests.core.emulated_gpu import CUDA, emulated_gpu
 from tests.core.model.test_cuda_graph import EagerGraph
 from tests.studies import test_sparsity as sparsity

@@ -68,6 +68,9 @@ def test_importance_is_the_mean_absolute_derivative_by_the_gate() -> None:
     assert list(importance) == NAMES
     for name, values in importance.items():
         torch.testing.assert_close(values, expected[name] / expected[name].norm(), atol=1e-6, rtol=1e-5)
+    empty = document(3, 4)
+    batch = Batch(empty.ids, torch.zeros_like(empty.mask), empty.sentences, empty.target, ("empty",))
+    assert all(values.isfinite().all() for values in head_importance(model, [batch]).values())
 
 
 def test_gates_of_one_change_nothing_and_are_removed() -> None:
@@ -78,12 +81,6 @@ def test_gates_of_one_change_nothing_and_are_removed() -> None:
         gates["encoder.layers.0.attention"].zero_()
         assert loss(model, batch) != before
     assert loss(model, batch) == before
-
-
-def test_a_document_without_tokens_has_finite_importance() -> None:
-    empty = document(3, 4)
-    batch = Batch(empty.ids, torch.zeros_like(empty.mask), empty.sentences, empty.target, ("empty",))
-    assert all(values.isfinite().all() for values in head_importance(build(), [batch]).values())
 
 
 @pytest.mark.parametrize("cross_attention", ["full", "hepos", "sentence"])
@@ -105,23 +102,6 @@ def test_the_least_important_heads_are_masked() -> None:
     assert least_important(values, 0.25) == {"a": [1], "b": [1]}
     assert least_important(values, 0.5) == {"a": [1, 2], "b": [0, 1]}
     assert least_important(values, 0.9) == {"a": [1, 2, 3], "b": [0, 1, 3]}  # each keeps one
-
-
-def test_importance_and_losses_of_a_run(trained: Path) -> None:
-    run = trained / "run"
-    found = run_study("heads", run, overrides=["study.documents=3", "study.share=0.5"]).result
-    before, after = found.rows["losses"]
-    total = sum(len(row["importance"]) for row in found.rows["heads"])
-    assert (before["heads"], before["masked"]) == (total, 0)
-    assert after["heads"] + after["masked"] == total
-    assert after["masked"] == sum(len(row["masked"]) for row in found.rows["heads"]) > 0
-    assert before["loss"] != after["loss"]
-    for row in found.rows["heads"]:
-        assert sum(value**2 for value in row["importance"]) == pytest.approx(1)
-    result = CliRunner().invoke(app, ["study", "heads", str(run), "--set", "study.documents=3"])
-    assert "decoder.layers.0.cross_attention" in result.stdout
-    assert "open gates" not in result.stdout
-    assert result.stdout.count("*") == 1 + round(0.3 * total)
 
 
 def concrete(parameter: float, uniform: Tensor) -> Tensor:
@@ -172,15 +152,19 @@ def test_gates_of_heads_without_effect_close() -> None:
     assert max(float(probabilities[[1, 3]].max()) for probabilities in trained.values()) > 0.9
 
 
-def test_gates_of_a_run_stand_beside_the_importance(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_importance_and_gates_of_a_run(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = ["study.documents=3", "study.share=0.5", "study.gates=20", "study.penalty=0.05"]
     found = run_study("heads", trained / "run", overrides=settings)
     rows, (before, by_importance, by_gates) = found.result.rows["heads"], found.result.rows["losses"]
     assert [row["by"] for row in (before, by_importance, by_gates)] == [None, "importance", "gates"]
-    assert by_gates["masked"] == by_importance["masked"] > 0 == before["masked"]
-    assert by_gates["loss"] != before["loss"]
+    total = sum(len(row["importance"]) for row in rows)
+    assert (before["heads"], before["masked"]) == (total, 0)
+    assert by_importance["masked"] == sum(len(row["masked"]) for row in rows) > 0
+    assert by_gates["masked"] == by_importance["masked"] == total - by_importance["heads"]
+    assert by_gates["loss"] != before["loss"] != by_importance["loss"]
+    assert [sum(value**2 for value in row["importance"]) for row in rows] == [pytest.approx(1)] * len(rows)
     probabilities = [value for row in rows for value in row["gates"]]
-    assert len(probabilities) == before["heads"]
+    assert len(probabilities) == total
     assert all(0 < value < 1 for value in probabilities)
     assert len(set(probabilities)) > 1
     table, _ = found.result.tables
@@ -190,8 +174,11 @@ def test_gates_of_a_run_stand_beside_the_importance(trained: Path, monkeypatch: 
     alone = run_study("heads", trained / "run", overrides=settings[:2]).result.rows
     assert [row["importance"] for row in alone["heads"]] == [row["importance"] for row in rows]
     assert [row["loss"] for row in alone["losses"]] == [before["loss"], by_importance["loss"]]
+    shown = CliRunner().invoke(app, ["study", "heads", str(trained / "run"), "--set", "study.documents=3"]).stdout
+    assert "decoder.layers.0.cross_attention" in shown
+    assert "open gates" not in shown
+    assert shown.count("*") == 1 + round(0.3 * total)
     as_importance = {row["attention"]: torch.tensor(row["gates"]) for row in rows}
     monkeypatch.setattr(heads, "head_importance", lambda *_: as_importance)
-    assert (
-        run_study("heads", trained / "run", overrides=settings[:2]).result.rows["losses"][1]["loss"] == by_gates["loss"]
-    )
+    masked = run_study("heads", trained / "run", overrides=settings[:2]).result.rows["losses"][1]
+    assert masked["loss"] == by_gates["loss"]

@@ -33,13 +33,10 @@ def names(study: LanguageModelTable, rows: tuple[str, ...] = ()) -> list[str]:
     return [row.name for row in study_grid(LanguageModelsConfig(table=study, rows=rows))]
 
 
-def test_rows_are_chosen_by_name() -> None:
+def test_rows_are_chosen_by_name_and_replace_boundaries_and_middle_block() -> None:
     assert names("boundaries", ("whitespace", "vanilla")) == ["vanilla", "whitespace"]
     with pytest.raises(RecipeError, match=r"study\.rows must be rows of boundaries \(vanilla, .*\), got fixed-9"):
         names("boundaries", ("fixed-9",))
-
-
-def test_rows_replace_boundaries_and_middle_block() -> None:
     grid = {row.name: row for row in study_grid(LanguageModelsConfig(table="pareto"))}
     assert row_settings(grid["vanilla"], (2, 8, 2), 900) == {
         "model.layers": [12], "model.boundaries": [], "train.loss_weights": {}, "data.subwords": 900
@@ -53,12 +50,8 @@ def test_rows_replace_boundaries_and_middle_block() -> None:
     assert row_settings(last, (2, 8, 2), 0) == row_settings(mean, (2, 8, 2), 0) | {"model.combine": "last"}
     deep = study_grid(LanguageModelsConfig(table="scaling", middle=(16,)))
     assert [row_settings(row, (2, 8, 2), 0)["model.layers"] for row in deep[:2]] == [[20], [2, 16, 2]]
-
-
-def test_a_recipe_without_segments_is_refused() -> None:
-    (row, *_) = study_grid(LanguageModelsConfig())
     with pytest.raises(RecipeError, match=r"model\.layers must have three numbers, such as \[2, 8, 2\], got \[12\]"):
-        row_settings(row, (12,), 0)
+        row_settings(grid["vanilla"], (12,), 0)
 
 
 def run(row: str, family: str, seed: int, bpc: float, text: str = "rfc") -> Row:
@@ -78,12 +71,19 @@ def runs(text: str = "rfc") -> list[Row]:
     return [run(name, name, seed, bpc, text) for name, bpc in bits_of.items() for seed in (1, 2, 3)]
 
 
-def test_rows_are_means_over_seeds() -> None:
+def test_rows_are_means_over_seeds_and_columns_those_of_each_text() -> None:
     row = study_rows(runs())[0]
     assert row["bpc"] == pytest.approx(1.5 + 2e-4)
     assert row["high"] - row["bpc"] == pytest.approx(4.303 * 1e-4 / 3**0.5, rel=1e-3)
     assert (row["steps"], row["factor"], len(row["runs"])) == (100, 4.0, 3)
     assert row["runs"][2]["seed"] == 3
+    both = runs() + runs("fi")
+    table = study_table("Table 1", study_rows(both), difference_rows(both), ["notes"])
+    assert [heading for heading in table.headings() if "BPC" in heading] == ["rfc BPC", "fi BPC"]
+    cells = dict((row[0], row) for row in table.cells())
+    assert cells["whitespace"][1:5] == ("1.4002", "0.0002", "*", "4.00")
+    assert cells["entropy"][3] == ""
+    assert table.notes[-1] == "notes"
 
 
 def test_segments_are_compared_with_every_baseline() -> None:
@@ -99,6 +99,11 @@ def test_segments_are_compared_with_every_baseline() -> None:
     assert not is_better(differences, "entropy", "rfc")
     assert not is_better(differences, "vanilla", "rfc")
     assert difference_table(differences).cells()[0][1] == "whitespace - vanilla"
+    # one seed is tested over windows
+    of_one = difference_rows([run(name, name, 1, bpc) for name, bpc in (("vanilla", 1.5), ("entropy", 1.4))])
+    assert of_one[0]["p_seeds"] is None
+    assert is_better(of_one, "entropy", "rfc")
+    assert difference_table(of_one).cells()[0][4] == "-"
 
 
 def test_last_states_are_compared_with_means() -> None:
@@ -114,13 +119,6 @@ def test_last_states_are_compared_with_means() -> None:
     ]
 
 
-def test_one_seed_is_tested_over_windows() -> None:
-    differences = difference_rows([run(name, name, 1, bpc) for name, bpc in (("vanilla", 1.5), ("entropy", 1.4))])
-    assert differences[0]["p_seeds"] is None
-    assert is_better(differences, "entropy", "rfc")
-    assert difference_table(differences).cells()[0][4] == "-"
-
-
 def test_published_figures_stand_beside_rows_of_the_same_name() -> None:
     text8 = PUBLISHED["text8"]
     assert set(text8) == {*names("boundaries"), *names("pooling")}
@@ -132,10 +130,7 @@ def test_published_figures_stand_beside_rows_of_the_same_name() -> None:
     assert {cells[0]: cells[place : place + 2] for cells in table.cells()} == {
         "vanilla": ("1.143", "1.0"), "fixed": ("-", "-"), "whitespace": ("1.133", "5.7"), "entropy": ("1.138", "4.1")
     }  # fmt: skip
-
-
-def test_each_language_has_its_published_figures() -> None:
-    """Texts are named as the recipes, whose comments have the settings of their rows."""
+    # texts are named as the recipes, whose comments have the settings of their rows
     for name in PUBLISHED.keys() - {"text8"}:
         comments = (RECIPES / f"{name}.yaml").read_text()
         vocabulary, prior = (
@@ -149,16 +144,6 @@ def test_each_language_has_its_published_figures() -> None:
     assert {cells[0]: cells[place] for cells in table.cells()}["whitespace"] == "0.955"
 
 
-def test_the_table_has_columns_of_each_text() -> None:
-    both = runs() + runs("fi")
-    table = study_table("Table 1", study_rows(both), difference_rows(both), ["notes"])
-    assert [heading for heading in table.headings() if "BPC" in heading] == ["rfc BPC", "fi BPC"]
-    cells = dict((row[0], row) for row in table.cells())
-    assert cells["whitespace"][1:5] == ("1.4002", "0.0002", "*", "4.00")
-    assert cells["entropy"][3] == ""
-    assert table.notes[-1] == "notes"
-
-
 RECIPE = """\
 name: letters
 task: language_modeling
@@ -167,12 +152,7 @@ model: {dim: 16, heads: 2, feed_forward: 32, layers: [1, 1, 1], boundaries: [{ki
 train: {steps: 3, batch_tokens: 256, device: cpu}
 evaluate: {window: 32, step: 16, resamples: 100}
 """
-SMALL = [
-    "study.recipe=letters.yaml",
-    "study.seeds=[1,2]",
-    "study.fixed=[2]",
-    "study.vocabulary=100",
-]
+SMALL = ["study.recipe=letters.yaml", "study.seeds=[1,2]", "study.fixed=[2]", "study.vocabulary=100"]
 
 
 @pytest.fixture(autouse=True)
@@ -211,15 +191,12 @@ def test_runs_are_shared_and_resumed() -> None:
     settings = [*SMALL, "study.seeds=[1]"]
     study_language_models([*settings, "study.rows=[vanilla,gumbel-0.2]"], no_op, no_op)
     reports: list[Progress] = []
-    study_language_models(
-        [*settings, "study.table=pareto", "study.rows=[gumbel-0.2,gumbel-0.25]"], reports.append, no_op
-    )
+    more = [*settings, "study.table=pareto", "study.rows=[gumbel-0.2,gumbel-0.25]"]
+    study_language_models(more, reports.append, no_op)
     finished = [report.note for report in reports if "is finished" in report.note]
     assert finished == ["language-models/letters/gumbel-0.2-seed1 is finished"]
-    assert [row["row"] for row in json.loads(Path("language-models/pareto.json").read_text())["rows"]] == [
-        "gumbel-0.2",
-        "gumbel-0.25",
-    ]
+    saved = json.loads(Path("language-models/pareto.json").read_text())
+    assert [row["row"] for row in saved["rows"]] == ["gumbel-0.2", "gumbel-0.25"]
 
 
 def test_wrong_settings_are_named_before_anything_is_trained() -> None:

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from sumpool.bench.measures import Timing
-from sumpool.bench.results import Result, Row
+from sumpool.bench.results import Row
 from sumpool.bench.workload import Conditions
 from sumpool.progress import no_op
 from sumpool.studies import operators
@@ -44,22 +44,15 @@ def cell(length: int, keep: int, loop: float | None, error: float = 0.1) -> tupl
     )
 
 
-def result(*rows: Row) -> Result:
-    return operators_result(rows)
-
-
 CELLS = by_cell(
     [*cell(64, 2, 0.001), *cell(64, 4, 0.004), *cell(64, 8, 0.002), *cell(64, 16, 0.005), *cell(64, 32, None)]
 )
 
 
-def test_crossing_holds_for_everything_above() -> None:
+def test_crossing_overhead_and_saving() -> None:
     assert crossing(CELLS, 64) == 16  # at 4 it is faster too, but not at 8
     assert crossing(by_cell(cell(64, 2, 0.001)), 64) is None
     assert crossing(by_cell(cell(64, 2, 0.1)), 64) == 2
-
-
-def test_sorting_costs_time_and_saves_error() -> None:
     assert overhead(CELLS, NEVER) == pytest.approx(0.5)
     assert overhead(CELLS, ONCE) == pytest.approx(0.2)
     assert saving(CELLS, NEVER) == pytest.approx(0.5)
@@ -68,7 +61,7 @@ def test_sorting_costs_time_and_saves_error() -> None:
 
 def test_tables_show_what_was_published() -> None:
     rows = (*cell(2048, 2, 0.1), *cell(2048, 4, 0.1), *cell(2048, 32, 0.1), *cell(2048, 1024, None))
-    similarity, time, lengths, sorting = result(*rows).tables
+    similarity, time, lengths, sorting = operators_result(rows).tables
     assert [cells[:2] for cells in similarity.cells()] == [("2,048", "2"), ("2,048", "32"), ("2,048", "1,024")]
     assert [cells[-1] for cells in similarity.cells()] == ["0.412", "0.921", "0.986"]
     assert time.cells()[-1] == ("2,048", "1,024", "3.00", "2.50", "2.00", "30.00", "-", "1.00")
@@ -83,22 +76,7 @@ CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torc
 SMALL = OperatorsConfig(lengths=(32, 8), batch=3, repeats=1)
 
 
-def test_exact_top_k_is_one_in_any_order_and_scale() -> None:
-    states = torch.randn(2, 6, 4)
-    scores = torch.rand(2, 6)
-    best = scores.topk(3).indices.flip(1)
-    left = 5 * states.gather(1, best[..., None].expand(-1, -1, 4))
-    assert similarity(states, scores, left) == pytest.approx(torch.ones(2))
-
-
-def test_rows_that_are_lost_count_what_is_nearest_to_them() -> None:
-    states = torch.eye(4)[None]
-    scores = torch.tensor([[0.9, 0.8, 0.1, 0.2]])
-    left = torch.stack([states[0, 0], (states[0, 1] + states[0, 2]) / 2])[None]
-    assert float(similarity(states, scores, left)) == pytest.approx((1 + 0.5**0.5) / 2)
-
-
-def test_similarity_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_similarity_is_that_of_the_nearest_vector_left_and_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     for at_once in (1, 7, 2**24):
         states, scores, left = torch.randn(2, 9, 4), torch.rand(2, 9), torch.randn(2, 5, 4)
         cosine = torch.nn.functional.cosine_similarity
@@ -114,12 +92,18 @@ def test_similarity_is_the_same_in_parts(monkeypatch: pytest.MonkeyPatch) -> Non
         assert similarity(states, scores, left).tolist() == pytest.approx(expected, abs=1e-6)
 
 
-def test_every_operator_at_every_length_and_number_kept() -> None:
+def test_every_operator_is_measured_at_every_length_or_left_out_with_a_note() -> None:
     rows = measure_operators(SMALL, CONDITIONS, Steps()).rows["operators"]
     cells = by_cell(rows)
     assert list(cells) == [(8, 2), (8, 4), (32, 2), (32, 4), (32, 8), (32, 16)]
     assert {tuple(operators_of) for operators_of in cells.values()} == {tuple(operators.OPERATORS)}
     assert all(row.timing and row["similarity"] for row in rows)
+    hasty = measure_operators(SMALL.model_copy(update={"seconds": 1e-9}), CONDITIONS, Steps())
+    cells = by_cell(hasty.rows["operators"])
+    assert cells[8, 2][LOOP].timing
+    assert cells[32, 16][LOOP].note.startswith("would take")
+    assert cells[32, 16][LOOP].timing is None
+    assert cells[32, 16][SORTED].timing
 
 
 def test_halving_is_as_close_to_top_k_as_its_authors_report() -> None:
@@ -132,12 +116,3 @@ def test_halving_is_as_close_to_top_k_as_its_authors_report() -> None:
         assert row["similarity"] == pytest.approx(PUBLISHED[512][keep], abs=tolerance)
         assert cells[512, keep][HARD]["similarity"] == pytest.approx(1.0)
     assert cells[512, 2][SORTED]["rounds"] == 8
-
-
-def test_what_would_take_too_long_is_left_out_with_a_note() -> None:
-    result = measure_operators(SMALL.model_copy(update={"seconds": 1e-9}), CONDITIONS, Steps())
-    rows = by_cell(result.rows["operators"])
-    assert rows[8, 2][LOOP].timing
-    assert rows[32, 16][LOOP].note.startswith("would take")
-    assert rows[32, 16][LOOP].timing is None
-    assert rows[32, 16][SORTED].timing

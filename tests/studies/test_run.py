@@ -10,10 +10,6 @@ from sumpool.studies.run import run_study
 pytestmark = pytest.mark.usefixtures("small_probes")
 
 
-def stop() -> None:
-    raise Interrupted(signal.SIGTERM)
-
-
 QUICK: dict[str, str] = {
     "operators": "lengths=[8,16] repeats=1 batch=2",
     "complexity": "length=16 keep=4 block=4 dim=16 heads=2 feed_forward=16 layers=1 target=4",
@@ -44,9 +40,8 @@ def test_a_study_needs_no_recipe(name: str) -> None:
 
 
 def test_device_and_precision_are_set_as_in_a_recipe() -> None:
-    found = run_study(
-        "attentions", overrides=(*quick("attentions"), "train.device=cpu", "train.precision=bf16", "seed=3")
-    )
+    changes = ("train.device=cpu", "train.precision=bf16", "seed=3")
+    found = run_study("attentions", overrides=(*quick("attentions"), *changes))
     assert (found.device, found.precision, found.settings["seed"]) == ("cpu", "bf16", 3)
 
 
@@ -69,6 +64,9 @@ def test_settings_of_a_study_are_checked(name: str, change: str, message: str) -
 
 
 def test_a_signal_stops_a_study() -> None:
+    def stop() -> None:
+        raise Interrupted(signal.SIGTERM)
+
     for name in QUICK:
         with pytest.raises(Interrupted, match="keeps nothing"):
             run_study(name, overrides=quick(name), check=stop)

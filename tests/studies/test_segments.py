@@ -7,14 +7,13 @@ from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Progress
 from sumpool.studies import segments
 from sumpool.studies.segments import study_segments
-from sumpool.workflows.train import train
-from tests.tasks.language_modeling.test_loading import folder, recipe
+from tests.tasks.language_modeling.test_evaluate import folder, loaded
 
 __all__ = ["folder"]
 
 
 def test_a_document_is_divided_as_the_model_does_and_drawn(folder: Path, tmp_path: Path) -> None:
-    run = train(recipe(folder, {"kind": "whitespace"}), folder / "segmented")
+    run = loaded(folder, {"kind": "whitespace"}).folder
     document, picture = tmp_path / "doc.txt", tmp_path / "segments.png"
     document.write_text("the öld fox the f\u043ex sleeps")  # a Cyrillic o
     notes: list[Progress] = []
@@ -25,21 +24,17 @@ def test_a_document_is_divided_as_the_model_does_and_drawn(folder: Path, tmp_pat
     document.write_text(" ")
     with pytest.raises(DataError, match=r"doc\.txt must have text, got none"):
         study_segments(run, str(document), None)
-
-
-@pytest.mark.parametrize("name", ["segments.jpg", "nowhere/segments.png"])
-def test_a_picture_that_cannot_be_written_is_refused(name: str) -> None:
-    with pytest.raises(RecipeError, match=r"--plot must name a \.png file in a folder that is there, got .*segments"):
-        study_segments(None, "document.txt", Path(name))
-
-
-def test_matplotlib_is_named_where_it_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(segments, "find_spec", Mock(return_value=None))
-    with pytest.raises(RecipeError, match=r"matplotlib, which is not installed: pip install 'sumpool\[plots\]'"):
-        study_segments(None, "document.txt", tmp_path / "x.png")
-
-
-def test_characters_without_a_font_are_code_points() -> None:
     labels, families = segments._labels(["a", " ", "\u043e", "\U000e0041", ""])
     assert labels == ["a", "␣", "\u043e", "E0\n04\n1", "?"]
     assert families == ["DejaVu Sans"]
+
+
+def test_a_picture_that_cannot_be_drawn_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("segments.jpg", "nowhere/segments.png"):
+        with pytest.raises(
+            RecipeError, match=r"--plot must name a \.png file in a folder that is there, got .*segment"
+        ):
+            study_segments(None, "document.txt", Path(name))
+    monkeypatch.setattr(segments, "find_spec", Mock(return_value=None))
+    with pytest.raises(RecipeError, match=r"matplotlib, which is not installed: pip install 'sumpool\[plots\]'"):
+        study_segments(None, "document.txt", tmp_path / "x.png")

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from sumpool.bench.measures import Timing
-from sumpool.bench.results import Result, Row, unique, where
+from sumpool.bench.results import Row, unique, where
 from sumpool.bench.workload import Conditions
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import DecoderLayer
@@ -41,40 +41,29 @@ LOSSES = [
 SETTINGS = SparsityConfig(documents=2, length=8, targets=(1, 2, 3), surface_lengths=(4, 6, 8), repeats=1)
 
 
-@pytest.fixture(scope="module")
-def measured() -> tuple[Result, Steps]:
+def test_attention_of_the_best_sentences_and_times_stand_beside_those_of_the_paper() -> None:
     conditions = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
     layers, steps = [[SHORT, SHORT.flip(0)], [LONG, LONG]], Steps()
-    return measure_sparsity(layers, LOSSES, MODEL, SETTINGS, conditions, steps), steps
-
-
-def test_what_the_best_hold_is_a_mean_over_tokens_then_documents(measured: tuple[Result, Steps]) -> None:
-    first, second = measured[0].rows["layers"]
+    found = measure_sparsity(layers, LOSSES, MODEL, SETTINGS, conditions, steps)
+    first, second = found.rows["layers"]
     best, two = (0.5 + 0.7 + 0.5 + 0.6) / 4, (0.8 + 0.9 + 0.8 + 0.9) / 4
     expected = ((best + 0.4) / 2, (two + 0.7) / 2, (1 + 0.9) / 2, 1.0)
     assert first["kept"] == pytest.approx(expected, abs=1e-6)
     assert second["kept"] == first["kept"]
     assert needed(first["kept"], 0.9) == 3
-
-
-def test_every_length_is_timed(measured: tuple[Result, Steps]) -> None:
-    found, steps = measured
     times = found.rows["times"]
     assert [len(where(times, {"mode": mode})) for mode in MODES] == [3, 3, 3]
     assert len(where(times, {"mode": "surface"})) == 9
     assert unique(found.rows["modes"], "mode") == [*MODES]
     assert steps.done == steps.total == 2 + (9 + 9) * 2
-
-
-def test_tables_stand_beside_those_of_the_paper(measured: tuple[Result, Steps]) -> None:
-    kept, losses, times, surface = measured[0].tables
+    kept, losses, modes, surface = found.tables
     assert losses.headings() == ["selection", "1 sentence", "5 sentences"]
     assert losses.cells() == [("full", "2.00000", "2.00000"), ("random", "2.50000", "2.25000")]
     assert kept.headings() == ["sentences", "layer 1", "layer 2"]
     assert kept.cells()[1] == ("2", "0.775", "0.775")
     assert kept.cells()[-1] == ("for 90 %", "3", "3")
-    assert times.cells()[2][0] == "inference"
-    assert times.cells()[2][-2:] == ("9.96", "1.30")
+    assert modes.cells()[2][0] == "inference"
+    assert modes.cells()[2][-2:] == ("9.96", "1.30")
     assert surface.cells()[1][2] == "0.00378"
 
 
@@ -102,13 +91,7 @@ def test_what_is_not_known_is_not_told() -> None:
     assert modes.cells()[0][1:3] == ("-", "-")
 
 
-SMALL = (
-    "study.documents=3",
-    "study.length=16",
-    "study.targets=[1, 2, 3]",
-    "study.surface_lengths=[8, 12, 16]",
-    "study.repeats=1",
-)
+SMALL = ("study.documents=3", "study.length=16", "study.targets=[1, 2, 3]", "study.repeats=1")
 
 
 def prepare(folder: Path, documents: int, run: Path | None = None) -> list[str]:
@@ -123,17 +106,13 @@ def prepare(folder: Path, documents: int, run: Path | None = None) -> list[str]:
     if run:
         shutil.copyfile(run / "tokenizer.model", folder / "tokenizer.model")
     write_manifest(folder, {}, no_op)
-    return [*SMALL, f"data.prepared={folder}"]
+    return [*SMALL, "study.surface_lengths=[4,6,10]", f"data.prepared={folder}"]
 
 
 def test_a_trained_model_is_looked_at_and_its_shape_is_timed(run_folder: Path, tmp_path: Path) -> None:
     heard: list[Progress] = []
-    found = run_study(
-        "sparsity",
-        run_folder,
-        overrides=[*prepare(tmp_path, 7, run_folder), "study.surface_lengths=[4,6,10]"],
-        report=heard.append,
-    )
+    overrides = [*prepare(tmp_path, 7, run_folder), "study.loss_sentences=[1, 30]"]
+    found = run_study("sparsity", run_folder, overrides=overrides, report=heard.append)
     assert (found.recipe, found.suite) == ("random", "sparsity")
     assert found.result.facts["documents"] == 3
     assert {*unique(where(found.result.rows["times"], {"mode": "surface"}), "length")} == {4, 6, 10}
@@ -143,13 +122,7 @@ def test_a_trained_model_is_looked_at_and_its_shape_is_timed(run_folder: Path, t
     assert json.loads(found.to_json())["settings"]["study"]["documents"] == 3
     assert len(found.tables()) == 5
     assert heard[-1].done == heard[-1].total
-
-
-def test_selections_are_compared_by_the_loss_of_the_same_weights(run_folder: Path, tmp_path: Path) -> None:
-    found = run_study(
-        "sparsity", run_folder, overrides=[*prepare(tmp_path, 7, run_folder), "study.loss_sentences=[1, 30]"]
-    ).result
-    losses = {row["selection"]: dict(row["nats"]) for row in found.rows["losses"]}
+    losses = {row["selection"]: dict(row["nats"]) for row in found.result.rows["losses"]}
     assert list(losses) == ["full", "ideal", "random", "model_free"]
     full = losses.pop("full")
     assert full[1] == full[30]
@@ -158,21 +131,15 @@ def test_selections_are_compared_by_the_loss_of_the_same_weights(run_folder: Pat
         assert nats[1] != pytest.approx(full[1], abs=1e-5)
 
 
-def test_progress_ends_where_there_are_fewer_documents(run_folder: Path, tmp_path: Path) -> None:
+def test_documents_may_be_fewer_but_must_be_those_of_the_run(run_folder: Path, tmp_path: Path) -> None:
     heard: list[Progress] = []
-    found = run_study("sparsity", run_folder, overrides=prepare(tmp_path, 2, run_folder), report=heard.append)
-    assert found.result.facts["documents"] == 2
+    few = prepare(tmp_path / "few", 2, run_folder)
+    assert run_study("sparsity", run_folder, overrides=few, report=heard.append).result.facts["documents"] == 2
     assert heard[-1].done == heard[-1].total
-
-
-def test_there_must_be_documents(run_folder: Path, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="validation must hold a document with a summary, got none"):
-        run_study("sparsity", run_folder, overrides=prepare(tmp_path, 0, run_folder))
-
-
-def test_data_must_have_the_vocabulary_of_the_run(run_folder: Path, tmp_path: Path) -> None:
+        run_study("sparsity", run_folder, overrides=prepare(tmp_path / "none", 0, run_folder))
     with pytest.raises(DataError, match=r"prepared must have the vocabulary of .*, got another one: name the data"):
-        run_study("heads", run_folder, overrides=prepare(tmp_path, 2)[-1:])
+        run_study("heads", run_folder, overrides=prepare(tmp_path / "other", 2)[-1:])
 
 
 VOCAB, DIM, HEADS = 60, 16, 2
@@ -181,15 +148,11 @@ CROSS = {"full": {"kind": "full"}, "sentence": {"kind": "sentence", "sentences":
 
 def make_model(kind: str) -> SummarizationModel:
     torch.manual_seed(1)
-    pool = {"kind": "halving", "keep": 20}
-    settings = {
-        "dim": DIM,
-        "heads": HEADS,
-        "feed_forward": 32,
-        "encoder": [{"attention": {"kind": "blockwise", "block": 16}, "pool": pool}],
-        "decoder": {"layers": 2, "cross_attention": CROSS[kind]},
-    }
-    return SummarizationModel(ModelConfig.model_validate(settings), VOCAB).double().eval()
+    encoder = [{"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": 20}}]
+    decoder = {"layers": 2, "cross_attention": CROSS[kind]}
+    sizes = {"dim": DIM, "heads": HEADS, "feed_forward": 32}
+    config = ModelConfig.model_validate({**sizes, "encoder": encoder, "decoder": decoder})
+    return SummarizationModel(config, VOCAB).double().eval()
 
 
 def one(batch: Batch, number: int) -> Batch:
@@ -236,12 +199,9 @@ def test_padding_is_omitted(kind: str) -> None:
             torch.testing.assert_close(actual, expected[: len(actual)], atol=1e-12, rtol=0)
 
 
-def test_hooks_are_removed() -> None:
+def test_hooks_are_removed_and_summaries_are_required() -> None:
     model = make_model("full")
     sentence_attention(model, random_batch(VOCAB, 30))
     assert not any(module._forward_pre_hooks for module in model.modules())
-
-
-def test_missing_summaries_are_an_error() -> None:
     with pytest.raises(ValueError, match="batch must have summaries, got documents alone"):
-        sentence_attention(make_model("full"), replace(random_batch(VOCAB, 30), target=None))
+        sentence_attention(model, replace(random_batch(VOCAB, 30), target=None))

@@ -27,7 +27,7 @@ def config(number: int) -> ModelConfig:
     return rows(10)[number - 1][0]
 
 
-def test_lengths_are_those_of_the_paper() -> None:
+def test_lengths_and_models_are_those_of_the_paper() -> None:
     for number, lengths in (
         (5, [8192, 8192, 8192]),
         (7, [8192, 8192, 512]),
@@ -40,36 +40,25 @@ def test_lengths_are_those_of_the_paper() -> None:
         (30, [2048, 2048, 512]),
     ):
         assert profile(config(number)) == lengths
-
-
-def test_rows_that_are_printed_twice_are_the_same_model() -> None:
-    for again, first in ((25, 8), (29, 2), (31, 6)):
+    for again, first in ((25, 8), (29, 2), (31, 6)):  # rows that are printed twice
         (model, row), (same, other) = (rows(10)[number - 1] for number in (again, first))
         assert row["label"] == f"#{again}"
-        assert (model, *(row[f"{work}_published"] for work in WORKS)) == (
-            same,
-            *(other[f"{work}_published"] for work in WORKS),
-        )
+        assert model == same
+        assert all(row[f"{work}_published"] == other[f"{work}_published"] for work in WORKS)
 
 
 CONDITIONS = Conditions(vocabulary=320, device=torch.device("cpu"), precision=torch.float32)
 SMALL = TablesConfig(table=8, scale=1 / 64, width=1 / 16, batch=1, generate=(64, 128), repeats=1)
 
 
-def test_every_length_and_width_shrinks() -> None:
+def test_every_length_and_width_shrinks_but_no_share() -> None:
     small = scale(config(23), SMALL)
     assert (small.source_length, small.dim, small.feed_forward, small.heads) == (128, 32, 128, 8)
     assert {layer.attention for layer in small.encoder} == {BlockwiseAttentionConfig(block=8)}
     assert [getattr(layer.pool, "keep", None) for layer in small.encoder] == [None, 32, 8, 2]
-
-
-def test_a_share_does_not_shrink() -> None:
     pool = scale(config(19), SMALL).encoder[0].pool
     assert pool == FunnelPoolerConfig(window=16, stride=16)
     assert scale(config(19), SMALL).restore
-
-
-def test_the_paper_itself_is_scale_one() -> None:
     settings = TablesConfig(scale=1, width=1)
     assert scale(config(7), settings) == config(7).model_copy(update={"target_length": 512})
 

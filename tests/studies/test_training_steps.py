@@ -20,18 +20,10 @@ from sumpool.studies.training_steps import (
 )
 
 CONDITIONS = Conditions(vocabulary=8, device=torch.device("cpu"), precision=torch.float32)
-SMALL = DepthConfig(
-    layers=(4, 2),
-    lengths=(64, 32),
-    keep=4,
-    block=8,
-    target=4,
-    dim=16,
-    heads=2,
-    feed_forward=16,
-    vocabulary=16,
-    repeats=1,
-    seconds=1000,
+SIZES = {"dim": 16, "heads": 2, "feed_forward": 16, "repeats": 1}
+SMALL = DepthConfig.model_validate(
+    SIZES
+    | {"layers": [4, 2], "lengths": [64, 32], "keep": 4, "block": 8, "target": 4, "vocabulary": 16, "seconds": 1000}
 )
 
 
@@ -40,12 +32,8 @@ def test_every_model_is_timed_by_length_and_depth() -> None:
     sizes = [(row["length"], row["layers"], row["model"]) for row in result.rows["depth"]]
     assert sizes == [(length, layers, name) for length in (32, 64) for layers in (2, 4) for name in MODELS]
     assert all(row.timing and len(row.timing.seconds) == 1 for row in result.rows["depth"])
-    assert [(row["length"], row["layers"]) for row in result.rows["depth_ratios"]] == [
-        (32, 2),
-        (32, 4),
-        (64, 2),
-        (64, 4),
-    ]
+    ratios = result.rows["depth_ratios"]
+    assert [(row["length"], row["layers"]) for row in ratios] == [(32, 2), (32, 4), (64, 2), (64, 4)]
     assert len(result.tables[0].cells()) == 4
     assert not [note for note in result.tables[0].notes if "left out" in note]
 
@@ -65,7 +53,7 @@ def test_models_that_take_too_long_are_left_out() -> None:
     assert result.tables[0].cells()[1][2:] == ("-",) * 5
 
 
-def test_halvings_are_spread_over_the_layers_after_the_first() -> None:
+def test_halvings_are_spread_over_the_layers_after_the_first_and_leave_a_shorter_memory() -> None:
     for layers, kept in (
         (1, {0: 512}),
         (2, {1: 512}),
@@ -75,9 +63,6 @@ def test_halvings_are_spread_over_the_layers_after_the_first() -> None:
     ):
         length = 8192 if layers < 9 else 4096
         assert pyramid(length, 512, layers) == kept
-
-
-def test_the_pyramid_leaves_a_shorter_memory() -> None:
     assert depth_model("pyramidion", 64, 3, SMALL).encoder[2].pool == HalvingPoolerConfig(keep=16)
     documents = Documents.random(1, 64, 4, CONDITIONS)
     for name, size in (("vanilla", 64), ("blockwise", 64), ("pyramidion", 16)):
@@ -86,24 +71,14 @@ def test_the_pyramid_leaves_a_shorter_memory() -> None:
         assert memory.states.size(1) == size
 
 
-SHORTENING = ShorteningConfig(
-    factors=(4, 2),
-    length=24,
-    dim=16,
-    heads=2,
-    feed_forward=16,
-    repeats=1,
-)
+SHORTENING = ShorteningConfig.model_validate(SIZES | {"factors": [4, 2], "length": 24})
 
 
-def test_every_factor_is_compared_to_none() -> None:
+def test_every_factor_is_compared_to_none_or_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     found = measure_shortening(SHORTENING, CONDITIONS, Steps())
     rows = found.rows["shortening"]
     assert unique(rows, "factor") == [1, 2, 4]
     assert all(row.timing and len(row.timing.seconds) == 1 for row in rows)
-
-
-def test_a_factor_that_does_not_fit_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sumpool.training.hardware.peak", Mock(side_effect=MemoryError))
     found = measure_shortening(SHORTENING, CONDITIONS, Steps())
     assert {row.note for row in found.rows["shortening"]} == {"out of memory"}

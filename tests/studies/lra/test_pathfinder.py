@@ -11,15 +11,6 @@ from sumpool.studies.lra import pathfinder
 from sumpool.studies.lra.pathfinder import DRAWINGS, Drawing, dilate, image, images, reduce, stamps_of
 
 
-def test_a_horizontal_dash_covers_its_pixels() -> None:
-    dash, margin = stamps_of(0.0, 3, 1.0, 1)
-    assert dash.shape == margin.shape == (11, 11)
-    assert dash[5, 5:9].min() > 0.6
-    assert dash[5, :4].max() < 0.1 > dash[3].max()
-    assert (margin >= dash - 0.1).all()  # the filter overshoots
-    assert margin[4, 6] > 0.7 < margin[6, 6]
-
-
 def lanczos(values: np.ndarray, size: int) -> np.ndarray:
     """Reduce by a Lanczos window of three lobes as wide as a pixel of the result, in exact numbers."""
     factor = len(values) / size
@@ -29,23 +20,11 @@ def lanczos(values: np.ndarray, size: int) -> np.ndarray:
     return np.asarray((weights @ (values @ weights.T).clip(0, 1)).clip(0, 1))  # bytes between both axes
 
 
-def test_reduction_is_a_lanczos_filter() -> None:
+def test_reduction_is_a_lanczos_filter_and_dilation_equals_its_naive_twin() -> None:
     shapes = np.random.default_rng(1).random((2, 17, 17)) < 0.4
     for shape in shapes:
         for size in (9, 8):
             np.testing.assert_allclose(reduce(shape, size), lanczos(shape, size), atol=1.5 / 255)
-
-
-def test_a_dash_has_its_direction_length_and_thickness() -> None:
-    for angle in (0.3, 1.2, 2.5, -2.0):
-        dash, margin = stamps_of(angle, 5, 1.5, 2)
-        assert 0.8 < dash.sum() / (5 * 1.5) < 1.5  # Pillow draws both ends whole
-        middle = [(np.arange(19) - 9) @ dash.sum(1 - axis) / dash.sum() for axis in (0, 1)]
-        np.testing.assert_allclose(middle, [2.5 * math.sin(angle), 2.5 * math.cos(angle)], atol=0.5)
-        assert margin.sum() == pytest.approx((5 + 1) * (1.5 + 4) + math.pi * 2.4**2, rel=0.25)
-
-
-def test_dilation_equals_its_naive_twin() -> None:
     random = np.random.default_rng(1)
     values, kernel = random.random((7, 7)) < 0.2, random.random((3, 3)) < 0.5
     padded = np.pad(values, 1)
@@ -53,15 +32,22 @@ def test_dilation_equals_its_naive_twin() -> None:
     np.testing.assert_array_equal(dilate(values, kernel), np.array(expected))
 
 
+def test_a_dash_has_its_direction_length_and_thickness() -> None:
+    for angle in (0.0, 0.3, 1.2, 2.5, -2.0):
+        dash, margin = stamps_of(angle, 5, 1.5, 2)
+        assert 0.8 < dash.sum() / (5 * 1.5) < 1.5  # Pillow draws both ends whole
+        middle = [(np.arange(19) - 9) @ dash.sum(1 - axis) / dash.sum() for axis in (0, 1)]
+        np.testing.assert_allclose(middle, [2.5 * math.sin(angle), 2.5 * math.cos(angle)], atol=0.5)
+        assert (margin >= dash - 0.1).all()  # the filter overshoots
+        assert margin.sum() == pytest.approx((5 + 1) * (1.5 + 4) + math.pi * 2.4**2, rel=0.25)
+
+
 SMALL = replace(DRAWINGS["pathfinder32"], dashes=5, distractors=2)
 
 
-def test_equal_seeds_give_equal_images() -> None:
+def test_images_are_grey_pixels_of_the_published_size_and_those_of_their_seed() -> None:
     first, again = (list(islice(images("pathfinder32", "1", Counter()), 4)) for _ in range(2))
     assert first == again != list(islice(images("pathfinder32", "2", Counter()), 4))
-
-
-def test_images_are_grey_pixels_of_the_published_size() -> None:
     for task in DRAWINGS:
         drawing = DRAWINGS[task]
         pixels, attempts, label = image(drawing, random.Random(1))

@@ -13,9 +13,10 @@ from sumpool.evaluation.statistics import Estimate
 from sumpool.progress import Progress, no_op
 from sumpool.settings import kinds
 from sumpool.studies.config import LraConfig
-from sumpool.studies.lra.study import PUBLISHED, attention_settings, make_row, published, read_run, row_names, study_lra
+from sumpool.studies.lra.study import attention_settings, make_row, published, read_run, row_names, study_lra
 from sumpool.studies.run import run_study
 from sumpool.studies.study import make_table, over_seeds
+from tests.conftest import write_lines
 
 COST = {"memory": 3 * 2**30, "parameters": 1000}
 
@@ -25,7 +26,7 @@ def row(name: str, mean: float) -> Row:
     return make_row(name, [Row({**run, "seconds": 0.6})], published("listops", name) | COST)
 
 
-def test_a_row_has_the_columns_of_the_papers() -> None:
+def test_a_row_has_the_columns_of_the_papers_and_is_exported() -> None:
     values = row("vanilla", 0.4).values
     assert (values["accuracy"], values["low"], values["high"]) == pytest.approx((40, 30, 50))
     assert (values["converged"], values["minutes"]) == (0.15, pytest.approx(10))
@@ -33,17 +34,6 @@ def test_a_row_has_the_columns_of_the_papers() -> None:
     assert published("pathfinder32", "vanilla") == {"published_skeinformer": 72.35, "published_skyformer": 65.26}
     assert published("pathx128", "vanilla") == published("listops", "linear")
     assert published("listops", "linear")["published_skyformer"] is None
-
-
-def test_seeds_have_an_interval_by_student() -> None:
-    one = Estimate(0.5, 0.4, 0.6)
-    assert over_seeds([one]) == one
-    three = over_seeds([Estimate(mean, 0, 1) for mean in (0.4, 0.5, 0.6)])
-    assert three.mean == pytest.approx(0.5)
-    assert three.high - three.mean == pytest.approx(4.303 * 0.1 / 3**0.5)
-
-
-def test_tables_are_exported() -> None:
     rows = [row("vanilla", 0.4), row("linear", 0.2)]
     table = make_table("lra", rows, {"task": "listops"})
     assert table.cells()[1][4:6] == ("-", "-")
@@ -55,6 +45,14 @@ def test_tables_are_exported() -> None:
     assert r"vanilla & 40.00 & 30.00" in to_latex([table])
 
 
+def test_seeds_have_an_interval_by_student() -> None:
+    one = Estimate(0.5, 0.4, 0.6)
+    assert over_seeds([one]) == one
+    three = over_seeds([Estimate(mean, 0, 1) for mean in (0.4, 0.5, 0.6)])
+    assert three.mean == pytest.approx(0.5)
+    assert three.high - three.mean == pytest.approx(4.303 * 0.1 / 3**0.5)
+
+
 def test_a_run_is_read_from_its_log(tmp_path: Path) -> None:
     records = [
         {"kind": "step", "step": 1, "seconds": 1.0},
@@ -62,30 +60,17 @@ def test_a_run_is_read_from_its_log(tmp_path: Path) -> None:
         {"kind": "step", "step": 2, "seconds": 3.0},
         {"kind": "validation", "step": 2, "best": False},
     ]
-    (tmp_path / "metrics.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    write_lines(tmp_path / "metrics.jsonl", records)
     accuracy = Estimate(0.5, 0.4, 0.6)
     assert read_run(tmp_path, 3, accuracy).values == {
         "seed": 3, "accuracy": accuracy, "steps": 2, "converged": 1, "seconds": 2.0
     }  # fmt: skip
 
 
-def test_settings_of_attentions_are_valid() -> None:
+def test_settings_of_attentions_are_valid_and_those_released() -> None:
     for name in row_names():
         layer = EncoderLayerConfig.model_validate({"attention": attention_settings(name, 2000)})
         assert layer.attention.max_length in (None, 2000)
-
-
-@pytest.mark.parametrize(
-    ("length", "queries"),
-    [(2000, 136), (4000, 144), (1024, 133)],  # ceil(128 / ln n) * ceil(ln n): 17 * 8, 16 * 9, 19 * 7
-)
-def test_informer_has_the_queries_of_the_released_code(length: int, queries: int) -> None:
-    attention = EncoderLayerConfig.model_validate({"attention": attention_settings("informer", length)}).attention
-    assert isinstance(attention, InformerAttentionConfig)
-    assert math.ceil(attention.factor * math.log(length)) == queries
-
-
-def test_released_settings_of_other_attentions() -> None:
     nystrom, linformer = (
         EncoderLayerConfig.model_validate({"attention": attention_settings(name, 64)}).attention.build(16, 2)
         for name in ("nystrom", "linformer")
@@ -93,34 +78,15 @@ def test_released_settings_of_other_attentions() -> None:
     assert nystrom.convolution is None
     assert linformer.project_keys.shape == (2, 128, 64)
     assert linformer.project_values is None
+    # ceil(128 / ln n) * ceil(ln n): 17 * 8, 16 * 9, 19 * 7
+    for length, queries in ((2000, 136), (4000, 144), (1024, 133)):
+        informer = EncoderLayerConfig.model_validate({"attention": attention_settings("informer", length)}).attention
+        assert isinstance(informer, InformerAttentionConfig)
+        assert math.ceil(informer.factor * math.log(length)) == queries
 
 
-def test_published_accuracies_have_the_published_means() -> None:
-    """Averages as the papers print them, two of Skeinformer's for the rows without dropout and with a padding mask."""
-    of_skeinformer = [57.38, 53.98, 57.45, 52.99, 56.60, 57.02, 53.39, 56.08]
-    of_skeinformer += [55.57, 58.08, 55.28, 56.09, 56.54, 57.83]
-    of_skyformer = [57.37, 58.56, 58.93, 54.69, 53.73, 58.00, 58.99, 59.05, 59.39]
-    means = {"skeinformer": of_skeinformer, "skyformer": of_skyformer}
-    for paper, table in PUBLISHED.items():
-        for accuracies, mean in zip(table.values(), means[paper], strict=True):
-            assert sum(accuracies) / 5 == pytest.approx(mean, abs=0.011)
-
-
-def test_an_unknown_attention_is_named() -> None:
-    with pytest.raises(RecipeError, match=r"study.attentions must be names of rows \(bigbird, .*, got flash"):
-        attention_settings("flash", 100)
-
-
-SMALL = [
-    "study.rows=[80,6,6]",
-    "study.attentions=[vanilla,linear]",
-    "train.batch_tokens=4000",
-    "train.steps=2",
-    "train.device=cpu",
-    "data.workers=1",
-    "model.dim=16",
-    "model.feed_forward=16",
-]
+SMALL = ["study.rows=[80,6,6]", "study.attentions=[vanilla,linear]", "train.batch_tokens=4000", "train.steps=2"]
+SMALL += ["train.device=cpu", "data.workers=1", "model.dim=16", "model.feed_forward=16"]
 
 
 @pytest.fixture
@@ -144,14 +110,15 @@ def test_attentions_are_trained_and_compared(folder: Path) -> None:
     assert table.rows[0]["accuracy"] >= table.rows[1]["accuracy"], "the best first"
     assert "depth up to 10 (10)" in table.notes[-1]
     reports: list[Progress] = []
-    again = study_lra(SMALL, reports.append, no_op)
+    again, before = study_lra(SMALL, reports.append, no_op).result, result.result
     assert any("is finished" in report.note for report in reports)
-    accuracies = [row["accuracy"] for row in again.result.rows["attentions"]]
-    assert accuracies == [row["accuracy"] for row in result.result.rows["attentions"]]
+    assert [row["accuracy"] for row in again.rows["attentions"]] == [
+        row["accuracy"] for row in before.rows["attentions"]
+    ]
 
 
 def test_wrong_settings_are_named_before_data_is_made(folder: Path) -> None:
-    with pytest.raises(RecipeError, match=r"study\.attentions must be names of rows"):
+    with pytest.raises(RecipeError, match=r"study\.attentions must be names of rows \(bigbird, .*, got flash"):
         study_lra(["study.attentions=[flash]"], no_op, no_op)
     with pytest.raises(RecipeError, match=r"study\.task must be"):
         study_lra(["study.task=chess"], no_op, no_op)

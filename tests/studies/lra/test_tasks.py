@@ -1,7 +1,8 @@
 import json
 import re
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -25,15 +26,6 @@ from sumpool.studies.lra.tasks import (
 from sumpool.tasks.classification.labels import LabelledSourceConfig
 
 
-def write_imdb(folder: Path) -> Path:
-    for part in ("train", "test"):
-        for label, side in enumerate(("neg", "pos")):
-            (folder / part / side).mkdir(parents=True)
-            for number in range(2 + label):
-                (folder / part / side / f"{number}_{9 * label}.txt").write_text(f"{part} {side} {number}")
-    return folder
-
-
 def write_aan(folder: Path) -> Path:
     folder.mkdir()
     for split in ("train", "eval", "test"):
@@ -53,7 +45,11 @@ def write_cifar(folder: Path) -> Path:
 
 
 def test_reviews_are_read_by_turns_and_validation_is_test(tmp_path: Path) -> None:
-    folder = write_imdb(tmp_path / "aclImdb")
+    folder = tmp_path / "aclImdb"
+    for part, (label, side) in product(("train", "test"), enumerate(("neg", "pos"))):
+        (folder / part / side).mkdir(parents=True)
+        for number in range(2 + label):
+            (folder / part / side / f"{number}_{9 * label}.txt").write_text(f"{part} {side} {number}")
     assert list(read_copy("text", folder, "train"))[:3] == [("train neg 0", 0), ("train pos 0", 1), ("train neg 1", 0)]
     assert list(read_copy("text", folder, "validation")) == list(read_copy("text", folder, "test"))
     assert len(list(read_copy("text", folder, "test"))) == 5
@@ -76,32 +72,18 @@ def test_images_are_grey_and_divided(tmp_path: Path) -> None:
     assert (len(text.split()), label) == (1024, 0)
 
 
-@pytest.mark.parametrize(
-    ("task", "expected"),
-    [
-        (
-            "text",
-            r"the folder aclImdb \(tar xzf aclImdb_v1\.tar\.gz, from .*got nothing; set it with",
-        ),
-        (
-            "retrieval",
-            r"a folder with new_aan_pairs\.train\.tsv.*tar xzf lra_release\.gz.*got nothing",
-        ),
-        (
-            "image",
-            r"the folder cifar-10-batches-bin \(tar xzf cifar-10-binary\.tar\.gz.*got nothing",
-        ),
-    ],
-)
-def test_a_missing_copy_is_named_with_its_command(task: LraTask, expected: str, tmp_path: Path) -> None:
+def test_missing_and_damaged_copies_are_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataError, match=r"study\.data must be " + expected):
-        list(read_copy(task, None, "train"))
-    with pytest.raises(DataError, match=r"study\.data must be .*got .*empty"):
-        list(read_copy(task, tmp_path / "empty", "train"))
-
-
-def test_damaged_copies_are_named(tmp_path: Path) -> None:
+    copies: dict[LraTask, str] = {
+        "text": r"the folder aclImdb \(tar xzf aclImdb_v1\.tar\.gz, from .*got nothing; set it with",
+        "retrieval": r"a folder with new_aan_pairs\.train\.tsv.*tar xzf lra_release\.gz.*got nothing",
+        "image": r"the folder cifar-10-batches-bin \(tar xzf cifar-10-binary\.tar\.gz.*got nothing",
+    }
+    for task, expected in copies.items():
+        with pytest.raises(DataError, match=r"study\.data must be " + expected):
+            list(read_copy(task, None, "train"))
+        with pytest.raises(DataError, match=r"study\.data must be .*got .*empty"):
+            list(read_copy(task, tmp_path / "empty", "train"))
     pairs = write_aan(tmp_path / "tsv")
     (pairs / "new_aan_pairs.train.tsv").write_text("1\tone\n")
     with pytest.raises(DataError, match=r"train\.tsv:1 must have a label, two ids and two texts, got 2 cells"):
@@ -120,7 +102,7 @@ def test_rows_of_a_copy_become_labelled_files(tmp_path: Path) -> None:
     assert data["test"] == 2
 
 
-def test_generated_images_become_labelled_files(tmp_path: Path) -> None:
+def test_generated_images_become_labelled_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = LraConfig(task="pathfinder32", rows=(2, 1, 1))
     data, drawn = make_data(config, 1, tmp_path / "data", no_op, no_op)
     row = json.loads((tmp_path / "data" / "test.jsonl").read_text())
@@ -134,12 +116,9 @@ def test_generated_images_become_labelled_files(tmp_path: Path) -> None:
     assert make_data(config, 1, tmp_path / "data", no_op, no_op) == (data, drawn)
     assert "% of the pixels are above 10 (published 15.7), two paths fit in" in describe("pathfinder32", drawn)
 
-
-def test_pathfinder_needs_pillow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sumpool.studies.lra.tasks.find_spec", lambda _: None)
-    config = LraConfig(task="pathfinder32", rows=(1, 1, 1))
     with pytest.raises(RecipeError, match=r"study\.task=pathfinder32 must have Pillow, which is not installed"):
-        make_data(config, 1, tmp_path / "data", no_op, no_op)
+        make_data(config, 1, tmp_path / "other", no_op, no_op)
 
 
 CONFIG = LraConfig(rows=(6, 3, 2))
@@ -158,7 +137,7 @@ def test_rows_are_labelled_and_different_in_each_split(tmp_path: Path) -> None:
     assert len(list(LabelledSourceConfig(train=(tmp_path / "data" / "train.jsonl")).rows())) == 6
 
 
-def test_equal_settings_keep_the_rows_and_others_replace_them(tmp_path: Path) -> None:
+def test_equal_settings_keep_the_rows_and_others_replace_them_but_no_other_files(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     first = make_data(CONFIG, 1, folder, no_op, no_op)
     content = (folder / "train.jsonl").read_bytes()
@@ -168,23 +147,14 @@ def test_equal_settings_keep_the_rows_and_others_replace_them(tmp_path: Path) ->
     assert (folder / "train.jsonl").read_bytes() != content
     make_data(CONFIG, 1, folder, no_op, no_op)
     assert (folder / "train.jsonl").read_bytes() == content
-
-
-def test_a_folder_of_other_files_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "data").mkdir()
-    (tmp_path / "data" / "thesis.txt").write_text("years of work")
-    with pytest.raises(RecipeError, match=r"data must be new or hold the data of study lra, got other files"):
-        make_data(CONFIG, 1, tmp_path / "data", no_op, no_op)
-    assert (tmp_path / "data" / "thesis.txt").exists()
-
-
-def test_an_interrupted_call_leaves_nothing(tmp_path: Path) -> None:
-    def stop() -> None:
-        raise KeyboardInterrupt
-
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "thesis.txt").write_text("years of work")
+    with pytest.raises(RecipeError, match=r"other must be new or hold the data of study lra, got other files"):
+        make_data(CONFIG, 1, tmp_path / "other", no_op, no_op)
+    assert (tmp_path / "other" / "thesis.txt").exists()
     with pytest.raises(KeyboardInterrupt):
-        make_data(CONFIG, 1, tmp_path / "data", no_op, stop)
-    assert not (tmp_path / "data" / DATA).exists()
+        make_data(CONFIG, 1, tmp_path / "stopped", no_op, Mock(side_effect=KeyboardInterrupt))
+    assert not (tmp_path / "stopped" / DATA).exists()
 
 
 SMALL = Grammar(shortest=5, longest=60, arguments=4, depth=3)
@@ -207,9 +177,12 @@ def tree_value(symbols: list[str]) -> int:
     return int(symbols[0])
 
 
-def test_values_equal_those_of_the_naive_twin() -> None:
+def test_values_equal_those_of_the_naive_twin_and_expressions_those_of_their_seed() -> None:
     for symbols, value in islice(expressions("1", SMALL), 300):
         assert value == tree_value(symbols)
+    first, again = (list(islice(expressions("1", SMALL), 400)) for _ in range(2))
+    assert first == again != list(islice(expressions("2", SMALL), 400))
+    assert len({json.dumps(symbols) for symbols, _ in first}) == 400
 
 
 @pytest.mark.parametrize(("grammar", "count"), [(Grammar(), 60), (SMALL, 500)])
@@ -229,9 +202,3 @@ def test_expressions_are_described_beside_the_published_grammar(tmp_path: Path) 
     described = describe_expressions(tmp_path / "data" / "train.jsonl")
     assert re.match(r"5\d\d to 1,\d{3} symbols \(published above 500, below 2,000\), ", described)
     assert "depth up to 10 (10), up to 10 arguments (10), % of operators: MIN 2" in described
-
-
-def test_equal_seeds_give_equal_expressions_and_none_is_repeated() -> None:
-    first, again = (list(islice(expressions("1", SMALL), 400)) for _ in range(2))
-    assert first == again != list(islice(expressions("2", SMALL), 400))
-    assert len({json.dumps(symbols) for symbols, _ in first}) == 400
