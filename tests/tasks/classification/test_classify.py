@@ -16,6 +16,7 @@ from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.tasks.classification.classify import classify, evaluate_classifier
 from sumpool.workflows.sweep import LoadedSweep, forecast, load_sweep, sweep
 from sumpool.workflows.train import dry_run, train
+from tests.conftest import write_lines
 
 OPTIONS = ReadOptions(trained_field="text")
 RECIPE = """
@@ -56,7 +57,7 @@ def row(number: int) -> dict[str, object]:
 
 
 def write_recipe(folder: Path, *, pairs: bool = False) -> Path:
-    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row(number))}\n" for number in range(120)))
+    write_lines(folder / "rows.jsonl", map(row, range(120)))
     text = RECIPE.format(pair=", second: other" if pairs else "", towers=1 + pairs)
     (folder / "toy.yaml").write_text(text.replace("rows.jsonl", str(folder / "rows.jsonl")))
     return folder / "toy.yaml"
@@ -83,9 +84,13 @@ def test_a_classifier_learns_and_is_evaluated(run: Path) -> None:
     assert json.loads((run / "evaluation" / "test" / "report.json").read_text())["documents"] == report.documents
     fewer = evaluate_classifier([run], "train", limit=10, results=Results(run.parent.parent / "other"))
     assert fewer.documents == 10
+    with pytest.raises(RecipeError, match="the limit must be at least 1 document, got 0"):
+        evaluate_classifier([run], limit=0)
+    with pytest.raises(CheckpointError, match="must be a run of task: summarization, got task: classification, for"):
+        load_model(run)
 
 
-def test_a_run_folder_is_complete(run: Path) -> None:
+def test_a_run_folder_is_complete_and_finished(run: Path) -> None:
     assert task_of(run) == "classification"
     assert json.loads((run / "labels.json").read_text()) == {"labels": ["0", "1"]}
     card = (run / "README.md").read_text()
@@ -94,9 +99,14 @@ def test_a_run_folder_is_complete(run: Path) -> None:
     validations = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [line["accuracy"] for line in validations if line["kind"] == "validation"][-1] == 1.0
     assert not (run / "ranker.safetensors").exists()
+    recipe = load_recipe(run)
+    reports: list[Progress] = []
+    assert train(recipe, run, report=reports.append) == run
+    assert any("is finished" in report.note for report in reports)
+    assert "task: classification" in dump_recipe(recipe)
 
 
-def test_rows_are_classified_in_order(run: Path, tmp_path: Path) -> None:
+def test_rows_are_classified_in_order_and_files_as_documents(run: Path, tmp_path: Path) -> None:
     rows = [row(number) for number in range(200, 230)]
     path = tmp_path / "new.jsonl"
     path.write_text("".join(f"{json.dumps(entry)}\n" for entry in rows) + '{"id": "bad", "other": "x"}\n{\n')
@@ -107,9 +117,6 @@ def test_rows_are_classified_in_order(run: Path, tmp_path: Path) -> None:
     assert sum(predictions[0].probabilities.values()) == pytest.approx(1)
     line = json.loads(predictions[0].as_json())
     assert line["probability"] == pytest.approx(max(predictions[0].probabilities.values()), abs=1e-6)
-
-
-def test_files_of_other_formats_are_documents(run: Path, tmp_path: Path) -> None:
     path = tmp_path / "review.txt"
     path.write_text("good film scene actor " * 10)
     (prediction,) = classify([str(path)], run, options=OPTIONS)
@@ -119,25 +126,12 @@ def test_files_of_other_formats_are_documents(run: Path, tmp_path: Path) -> None
 def test_batches_and_order_never_change_a_prediction(run: Path, tmp_path: Path) -> None:
     entries = [row(number) | {"text": " ".join(["good film"] * number)} for number in range(1, 8)]
     together, apart = tmp_path / "all.jsonl", tmp_path / "one.jsonl"
-    together.write_text("".join(f"{json.dumps(entry)}\n" for entry in reversed(entries)))
+    write_lines(together, reversed(entries))
     expected = {prediction.id: prediction.log_probs for prediction in classify([str(together)], run, options=OPTIONS)}
     for entry in entries:
         apart.write_text(json.dumps(entry))
         (prediction,) = classify([str(apart)], run, options=OPTIONS)
         assert prediction.log_probs == pytest.approx(expected[prediction.id], rel=1e-5, abs=1e-5)
-
-
-def test_a_resumed_run_is_finished(run: Path) -> None:
-    recipe = load_recipe(run)
-    reports: list[Progress] = []
-    assert train(recipe, run, report=reports.append) == run
-    assert any("is finished" in report.note for report in reports)
-    assert "task: classification" in dump_recipe(recipe)
-
-
-def test_commands_of_summarisers_refuse_a_classifier(run: Path) -> None:
-    with pytest.raises(CheckpointError, match="must be a run of task: summarization, got task: classification, for"):
-        load_model(run)
 
 
 def test_the_newest_run_of_the_task_is_chosen(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,11 +142,6 @@ def test_the_newest_run_of_the_task_is_chosen(run: Path, tmp_path: Path, monkeyp
     monkeypatch.chdir(tmp_path)
     with pytest.raises(CheckpointError, match="must hold a trained classifier, got none; train a recipe with task:"):
         newest_run("classification")
-
-
-def test_an_empty_split_is_refused(run: Path) -> None:
-    with pytest.raises(RecipeError, match="the limit must be at least 1 document, got 0"):
-        evaluate_classifier([run], limit=0)
 
 
 def test_a_dry_run_measures_an_update(tmp_path: Path) -> None:

@@ -2,33 +2,19 @@ import pytest
 import torch
 from torch.nn import functional as F
 
-from sumpool.core.attention.vanilla import VanillaAttentionConfig
-from sumpool.core.model.config import EncoderLayerConfig
-from sumpool.core.pooling.halving import HalvingPoolerConfig
 from sumpool.core.tokens import Tokens
-from sumpool.tasks.classification.model import (
-    ClassificationModel,
-    ClassificationModelConfig,
-    ClassifierConfig,
-)
+from sumpool.tasks.classification.model import ClassificationModel, ClassificationModelConfig
 
 VOCABULARY, CLASSES = 30, 4
 
 
-def config(head: ClassifierConfig, keep: int | None = None) -> ClassificationModelConfig:
-    pool = None if keep is None else HalvingPoolerConfig(keep=keep)
-    layers = (
-        EncoderLayerConfig(attention=VanillaAttentionConfig(), pool=pool),
-        EncoderLayerConfig(attention=VanillaAttentionConfig()),
-    )
-    return ClassificationModelConfig(
-        dim=8, heads=2, feed_forward=16, dropout=0.0, source_length=12, encoder=layers, classifier=head
-    )
-
-
-def model(head: ClassifierConfig, keep: int | None = None) -> ClassificationModel:
+def model(keep: int | None = None, **head: object) -> ClassificationModel:
     torch.manual_seed(1)
-    return ClassificationModel(config(head, keep), VOCABULARY, CLASSES).double()
+    attention = {"attention": {"kind": "vanilla"}}
+    pool = {} if keep is None else {"pool": {"kind": "halving", "keep": keep}}
+    sizes = {"dim": 8, "heads": 2, "feed_forward": 16, "dropout": 0.0, "source_length": 12}
+    settings = {**sizes, "encoder": [attention | pool, attention], "classifier": head}
+    return ClassificationModel(ClassificationModelConfig.model_validate(settings), VOCABULARY, CLASSES).double()
 
 
 def documents(*lengths: int, width: int = 12) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
@@ -43,8 +29,7 @@ def documents(*lengths: int, width: int = 12) -> tuple[torch.Tensor, torch.Tenso
 @pytest.mark.parametrize("keep", [None, 3])
 @pytest.mark.parametrize("mean_over", ["tokens", "source_length"])
 def test_padding_and_batch_mates_never_matter(mean_over: str, keep: int | None) -> None:
-    head = ClassifierConfig.model_validate({"mean_over": mean_over})
-    classifier = model(head, keep)
+    classifier = model(keep, mean_over=mean_over)
     together = classifier.logits(*documents(5, 12, 1))
     for row, length in enumerate((5, 12, 1)):
         alone = classifier.logits(*documents(length, width=length))
@@ -55,17 +40,11 @@ def test_the_vector_of_a_document_is_the_mean_of_its_states() -> None:
     ids, mask, sentences = documents(3, 6, width=6)
     states = torch.randn(2, 6, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     tokens = Tokens.from_source(states, mask, sentences, ids, ids)
-    vectors, over_padding = (
-        model(ClassifierConfig.model_validate({"mean_over": name})).vectors(tokens)
-        for name in ("tokens", "source_length")
-    )
+    vectors, over_padding = (model(mean_over=name).vectors(tokens) for name in ("tokens", "source_length"))
     for row, length in enumerate((3, 6)):
         torch.testing.assert_close(vectors[row], states[row, :length].mean(0))
         torch.testing.assert_close(over_padding[row], states[row, :length].sum(0) / 12)
-
-
-def test_a_document_without_tokens_is_finite_with_its_gradient() -> None:
-    classifier = model(ClassifierConfig())
+    classifier = model()
     logits = classifier.logits(*documents(0, 4))
     logits.sum().backward()
     assert logits.isfinite().all()
@@ -73,7 +52,7 @@ def test_a_document_without_tokens_is_finite_with_its_gradient() -> None:
 
 
 def test_two_towers_share_weights_and_combine_vectors() -> None:
-    classifier = model(ClassifierConfig(towers=2))
+    classifier = model(towers=2)
     parts = documents(5, 7, 7, 5)
     pairs = tuple(part.view(2, 2, -1) for part in parts)
     memory = classifier.encoder(*parts).tokens
@@ -81,17 +60,18 @@ def test_two_towers_share_weights_and_combine_vectors() -> None:
     expected = classifier.head(torch.cat([first, second, first * second, first - second]))
     torch.testing.assert_close(classifier.logits(*pairs)[0], expected)
     assert not torch.allclose(classifier.logits(*pairs)[0], classifier.logits(*pairs)[1])  # the order matters
-
-
-def test_a_hidden_layer_comes_before_the_classes() -> None:
-    classifier = model(ClassifierConfig(hidden=5))
-    shapes = [tuple(part.weight.shape) for part in classifier.head if isinstance(part, torch.nn.Linear)]
+    with pytest.raises(ValueError, match=r"length must be at most source_length = 12, got 13"):
+        model().logits(*documents(13, width=13))
+    with pytest.raises(ValueError, match=r"as many documents as the model has towers, 2, got 1"):
+        classifier.logits(*documents(3))
+    # a hidden layer comes before the classes
+    shapes = [tuple(part.weight.shape) for part in model(hidden=5).head if isinstance(part, torch.nn.Linear)]
     assert shapes == [(5, 8), (CLASSES, 5)]
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.2])
 def test_scores_are_those_of_the_labels(smoothing: float) -> None:
-    classifier = model(ClassifierConfig())
+    classifier = model()
     batch, labels = documents(5, 12, 1), torch.tensor([1, 0, 3])
     logits = classifier.logits(*batch)
     scores, losses, metrics = classifier(*batch, labels[:, None], None, smoothing)
@@ -104,17 +84,10 @@ def test_scores_are_those_of_the_labels(smoothing: float) -> None:
     assert not scores.log_prob.requires_grad
 
 
-def test_too_long_documents_and_missing_ones_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"length must be at most source_length = 12, got 13"):
-        model(ClassifierConfig()).logits(*documents(13, width=13))
-    with pytest.raises(ValueError, match=r"as many documents as the model has towers, 2, got 1"):
-        model(ClassifierConfig(towers=2)).logits(*documents(3))
-
-
 def test_activation_checkpointing_gives_equal_gradients() -> None:
     gradients = []
     for on in (False, True):
-        classifier = model(ClassifierConfig())
+        classifier = model()
         classifier.checkpoint_activations(on)
         classifier(*documents(5, 12), torch.tensor([[1], [2]]))[0].nll.backward()
         gradients.append([part.grad for part in classifier.parameters()])

@@ -1,6 +1,5 @@
 """Preparation of documents with labels."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +24,7 @@ from sumpool.tasks.classification.labels import (
 )
 from sumpool.tasks.classification.model import Pairs, collate_labelled
 from sumpool.text.tokenizer import load_tokenizer
+from tests.conftest import write_lines
 
 
 def config(folder: Path, **settings: object) -> LabelledDataConfig:
@@ -34,7 +34,7 @@ def config(folder: Path, **settings: object) -> LabelledDataConfig:
         | {"other": f"second {number}"}
         for number in range(30)
     ]
-    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_lines(folder / "rows.jsonl", rows)
     source = {"kind": "labelled", "path": folder / "rows.jsonl", "validation_share": 0.2, "test_share": 0.2}
     pair = {"second": settings.pop("second")} if "second" in settings else {}
     return LabelledDataConfig.model_validate({"source": source | pair, "units": "words", "workers": 1, **settings})
@@ -73,18 +73,17 @@ def test_pairs_have_both_documents(tmp_path: Path) -> None:
     assert tokenizer.decode(item.ids[place + 1 :].tolist()) == text.second
 
 
-def test_subwords_are_the_default(tmp_path: Path) -> None:
+def test_units_are_words_bytes_or_by_default_subwords(tmp_path: Path) -> None:
     prepared(config(tmp_path, units=None, vocabulary=300), tmp_path)
     assert (tmp_path / "prepared" / "tokenizer.model").is_file()
-
-
-def test_units_are_part_of_the_fingerprint(tmp_path: Path) -> None:
-    kinds = {fingerprint(config(tmp_path, units=units)) for units in ("words", "bytes", None)}
-    assert len(kinds) == 3
+    assert len({fingerprint(config(tmp_path, units=units)) for units in ("words", "bytes", None)}) == 3
+    for name, value in (("tokenizer", "run"), ("phrases", 10_000)):
+        with pytest.raises(ValueError, match=f"units and {name} must not both be set, got both"):
+            config(tmp_path, **{name: value})
 
 
 def test_a_label_that_training_lacks_is_named(tmp_path: Path) -> None:
-    data = config(tmp_path)
+    config(tmp_path)
     (tmp_path / "test.jsonl").write_text('{"id": "x", "text": "new", "label": "other"}\n')
     source = {"kind": "labelled", "train": tmp_path / "rows.jsonl", "test": tmp_path / "test.jsonl"}
     data = LabelledDataConfig.model_validate({"source": source, "units": "words", "workers": 1})
@@ -92,46 +91,33 @@ def test_a_label_that_training_lacks_is_named(tmp_path: Path) -> None:
         prepared(data, tmp_path)
 
 
-def test_units_exclude_other_vocabularies(tmp_path: Path) -> None:
-    for name, value in (("tokenizer", "run"), ("phrases", 10_000)):
-        with pytest.raises(ValueError, match=f"units and {name} must not both be set, got both"):
-            config(tmp_path, **{name: value})
-
-
 def test_many_labels_are_counted_in_one_row(tmp_path: Path) -> None:
     rows = [{"id": number, "text": f"text {number}", "label": number} for number in range(40)]
-    (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_lines(tmp_path / "rows.jsonl", rows)
     source = {"kind": "labelled", "train": tmp_path / "rows.jsonl", "validation_share": 0}
     report = prepared(LabelledDataConfig.model_validate({"source": source, "units": "words"}), tmp_path)
     assert report.rows()[-1] == ("and 10 more labels", "", "", "")
     assert report.rows()[-2][0] == "label 29"
 
 
-def test_labels_have_a_fixed_order() -> None:
+def test_labels_have_a_fixed_order_and_survive_saving(tmp_path: Path) -> None:
     for labels, names in [
         (["b", "a", "b"], ("a", "b")),
         (["10", "9", "-1"], ("-1", "9", "10")),
         (["10", "9", "x"], ("10", "9", "x")),
     ]:
         assert Labels.collect(labels).names == Labels.collect(reversed(labels)).names == names
+    collected = Labels.collect(["gut", "schön"])
+    collected.save(tmp_path)
+    assert Labels.load(tmp_path) == collected
+    assert (len(collected), collected.index("schön", "a")) == (2, 1)
 
 
-def test_labels_survive_saving(tmp_path: Path) -> None:
-    labels = Labels.collect(["gut", "schön"])
-    labels.save(tmp_path)
-    assert Labels.load(tmp_path) == labels
-    assert (len(labels), labels.index("schön", "a")) == (2, 1)
-
-
-def test_too_few_or_many_labels_are_refused() -> None:
+def test_too_few_or_many_labels_and_damaged_files_are_refused(tmp_path: Path) -> None:
     for labels in [[], ["a"], [str(number) for number in range(MAX_LABELS + 1)]]:
-        with pytest.raises(
-            DataError, match=rf"from 2 to 10,000 different labels, got {len(labels):,}.*data\.source\.label"
-        ):
+        message = rf"from 2 to 10,000 different labels, got {len(labels):,}.*data\.source\.label"
+        with pytest.raises(DataError, match=message):
             Labels.collect(labels)
-
-
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     for content in ['{"labels": 3}', '{"labels": []}', '{"labels": [1]}', "{}"]:
         (tmp_path / LABELS).write_text(content)
         with pytest.raises(DataError, match=r"labels\.json must be a list of labels, got .*; prepare the data again"):
@@ -164,23 +150,16 @@ def test_classes_are_targets_without_padding() -> None:
     assert batch.target is not None
     assert batch.target.tolist() == [[0], [2]]
     assert (batch.documents, batch.pad) == (("a", "b"), NO_PADDING)
+    assert collate_labelled([item("a", [7], None)], 8, 9, None, DEFAULT_SPECIAL_TOKENS).target is None
 
 
-def test_documents_of_a_pair_stand_side_by_side() -> None:
-    items = [pair("a", [7, 8, 9], [5], 0), pair("b", [6], [10, 11], 1)]
-    batch = collate_labelled(items, 8, 9, None, DEFAULT_SPECIAL_TOKENS)
+def test_documents_of_a_pair_stand_side_by_side_and_take_twice_the_longer_one(tmp_path: Path) -> None:
+    items = [pair("a", [7, 8, 9], [5], 0), pair("b", [6], [10, 11], 1), pair("c", [6], [7], 1)]
+    batch = collate_labelled(items[:2], 8, 9, None, DEFAULT_SPECIAL_TOKENS)
     assert batch.ids.tolist() == [[[7, 8, 9], [5, PAD, PAD]], [[6, PAD, PAD], [10, 11, PAD]]]
     assert torch.equal(batch.mask, batch.ids != PAD)
     assert batch.sentences.shape == (2, 2, 3)
     assert batch.documents == ("a", "b")
-
-
-def test_documents_to_classify_have_no_target() -> None:
-    assert collate_labelled([item("a", [7], None)], 8, 9, None, DEFAULT_SPECIAL_TOKENS).target is None
-
-
-def test_a_pair_takes_twice_its_longer_document(tmp_path: Path) -> None:
-    items = [pair("a", [7, 8, 9], [5], 0), pair("b", [6], [10, 11], 1), pair("c", [6], [7], 1)]
     with ShardWriter(tmp_path, "train", 300) as shard, TextsWriter(tmp_path, "train") as texts:
         for row in items:
             shard.add(row)

@@ -22,32 +22,25 @@ from sumpool.tasks.language_modeling.measures import (
 ORIGIN, SIZE = ("model", "test", "whole"), (2048, 512)
 
 
-def scored(nats: float, tokens: int = 512, boundaries: int = 128) -> ScoredWindow:
-    return ScoredWindow(0, tokens, nats, boundaries, {4: boundaries})
-
-
 def windows(count: int = 40) -> list[ScoredWindow]:
     nats = np.random.default_rng(1).normal(400, 30, count)
-    return [scored(float(value)) for value in nats] + [scored(70.0, tokens=100, boundaries=20)]
+    whole = [ScoredWindow(0, 512, float(value), 128, {4: 128}) for value in nats]
+    return [*whole, ScoredWindow(0, 100, 70.0, 20, {4: 20})]
 
 
 def test_bpc_is_bits_over_characters_of_all_windows() -> None:
-    report = score_language_model(ORIGIN, SIZE, windows(), 200)
+    report = score_language_model(ORIGIN, SIZE, windows(), 200, ["the ", "qui"])
     nats, characters = sum(window.nats for window in windows()), 40 * 512 + 100
     assert report.bpc.mean == pytest.approx(nats / math.log(2) / characters)
     assert report.bpc.low < report.bpc.mean < report.bpc.high
     assert report.shortening_factor is not None
     assert report.shortening_factor.mean == pytest.approx(characters / (40 * 128 + 20))
-
-
-def test_no_boundary_has_no_shortening_factor() -> None:
-    report = score_language_model(ORIGIN, SIZE, [ScoredWindow(0, 9, 4.0, 0, {})], 100)
-    assert report.shortening_factor is None
-    assert report.segments is None
-
-
-def test_the_report_is_json_with_the_sample() -> None:
-    report = score_language_model(ORIGIN, SIZE, windows(), 100, ["the ", "qui"])
+    low, high = report.bpc.low, report.bpc.high
+    assert report.score_rows()[0] == ["bits per character", f"{report.bpc.mean:.4f}", f"{low:.4f} to {high:.4f}"]
+    assert report.score_rows()[2:] == [["characters", f"{characters:,}", ""], ["windows", "41", ""]]
+    plain = score_language_model(ORIGIN, SIZE, [ScoredWindow(0, 9, 4.0, 0, {})], 100)
+    assert plain.shortening_factor is None
+    assert plain.segments is None
     loaded = json.loads(report.to_json())
     assert loaded["sample"] == ["the ", "qui"]
     assert loaded["segments"]["counts"] == {"4": 40 * 128 + 20}
@@ -65,12 +58,9 @@ def test_lengths_are_described_as_numpy_describes_the_list() -> None:
     assert described.p90 == np.percentile(lengths, 90, method="inverted_cdf")
     assert (described.longest, described.segments) == (lengths.max(), 999)
     assert describe_lengths([{}]) is None
-
-
-def test_long_segments_share_a_row() -> None:
-    described = describe_lengths([{1: 1, 3: 2, 20: 1}])
-    assert described is not None
-    rows = described.rows()
+    long = describe_lengths([{1: 1, 3: 2, 20: 1}])
+    assert long is not None
+    rows = long.rows()  # long segments share a row
     assert rows[0] == ["1", "1", "25.0"]
     assert rows[1] == ["2", "0", "0.0"]
     assert rows[-1] == ["17-20", "1", "25.0"]
@@ -117,9 +107,6 @@ def test_every_pair_is_compared_and_corrected() -> None:
     assert len(row) == len(DIFFERENCE_COLUMNS)
     assert row[0] == "a - c"
     assert row[6] == format_p_value(differences[1].holm)
-
-
-def test_other_windows_are_refused() -> None:
     with pytest.raises(DataError, match="b must be evaluated on the windows of a to be compared, got others"):
         compare_language_models({"a": run(1), "b": run(1, count=59)}, 100)
 

@@ -1,4 +1,3 @@
-import copy
 import math
 from typing import Any
 
@@ -60,15 +59,9 @@ def test_all_kinds_that_know_no_later_token_are_tested() -> None:
     assert tested | {"sentence"} == set(kinds("sumpool.core.boundaries"))
 
 
-OTHER_SETTINGS = [{"combine": "last"}, {"positions": "sinusoidal"}]
-
-
+@every_source
 @pytest.mark.parametrize(
-    ("source", "settings"),
-    [
-        *(pytest.param(source, {}, marks=[] if source in FAST else pytest.mark.slow) for source in SOURCES),
-        *(pytest.param("nested", settings, marks=pytest.mark.slow) for settings in OTHER_SETTINGS),
-    ],
+    "settings", [{}, pytest.param({"combine": "last", "positions": "sinusoidal"}, marks=pytest.mark.slow)]
 )
 @torch.no_grad()
 def test_logits_of_a_prefix_equal_those_of_the_whole_text(source: str, settings: dict[str, Any]) -> None:
@@ -125,20 +118,16 @@ def test_boundaries_are_those_of_their_source() -> None:
     assert torch.equal(spaces, (ids == 5) & mask)
     assert not build("none").boundaries_of(ids, mask).any()
     assert torch.equal(build("plain").boundaries_of(ids, mask), mask)
-    random = LanguageModelConfig.model_validate({**SMALL, "boundaries": [{"kind": "random", "rate": 0.3}], "seed": 4})
+    random = LanguageModelConfig.model_validate({**SMALL, "boundaries": SOURCES["random"], "seed": 4})
     long, full = text(4000)
     drawn = LanguageModel(random, VOCABULARY).eval().boundaries_of(long, full)
     assert drawn.double().mean().item() == pytest.approx(0.3, abs=0.03)
     assert not torch.equal(drawn, build("random").boundaries_of(long, full))
-
-
-def test_random_draws_are_new_in_training() -> None:
-    ids, mask = text(50)
-    for source in ("random", "gumbel, sampled"):
-        model = build(source).train()
-        assert not torch.equal(model.boundaries_of(ids, mask), model.boundaries_of(ids, mask))
-        model.eval()
+    for source in ("random", "gumbel, sampled"):  # whose draws are new in training
+        model = build(source)
         assert torch.equal(model.boundaries_of(ids, mask), model.boundaries_of(ids, mask))
+        model.train()
+        assert not torch.equal(model.boundaries_of(ids, mask), model.boundaries_of(ids, mask))
 
 
 @every_source
@@ -241,7 +230,7 @@ def test_autocast_trains(source: str) -> None:
             r"boundaries\[0\] must be known .* got kind gumbel with inference: expected",
         ),
         (
-            {"layers": [1, 1, 1, 1, 1], "boundaries": [{"kind": "fixed"}, {"kind": "unigram"}]},
+            {"layers": [1] * 5, "boundaries": [{"kind": "fixed"}, {"kind": "unigram"}]},
             r"boundaries\[1\] must need no targets, only boundaries\[0\] has any, got kind unigram",
         ),
     ],
@@ -251,29 +240,17 @@ def test_settings_that_do_not_suit_are_refused(settings: dict[str, Any], message
         LanguageModelConfig.model_validate({**SMALL, **settings})
 
 
-@pytest.mark.parametrize(("source", "parameters"), [([], 41e6), ([{"kind": "whitespace"}], 41e6)])
-def test_the_published_sizes_have_the_published_number_of_parameters(
-    source: list[dict[str, Any]], parameters: float
-) -> None:
-    config = LanguageModelConfig.model_validate({"layers": [2, 8, 2] if source else [12], "boundaries": source})
+@pytest.mark.parametrize("settings", [{"layers": [12]}, {"layers": [2, 8, 2], "boundaries": [{"kind": "whitespace"}]}])
+def test_the_published_sizes_have_41_million_parameters(settings: dict[str, Any]) -> None:
     with torch.device("meta"):
-        model = LanguageModel(copy.deepcopy(config), 27, torch.zeros(27, dtype=torch.bool))
-    assert sum(part.numel() for part in model.parameters()) == pytest.approx(parameters, rel=0.02)
+        model = LanguageModel(LanguageModelConfig.model_validate(settings), 27, torch.zeros(27, dtype=torch.bool))
+    assert sum(part.numel() for part in model.parameters()) == pytest.approx(41e6, rel=0.02)
 
 
 def build_hourglass(layers: list[int], *boundaries: dict[str, object], combine: str = "mean") -> Hourglass:
     torch.manual_seed(0)
-    config = LanguageModelConfig.model_validate(
-        {
-            "dim": 8,
-            "heads": 2,
-            "feed_forward": 8,
-            "layers": layers,
-            "boundaries": boundaries,
-            "combine": combine,
-            "positions": "sinusoidal",
-        }
-    )
+    sizes = {"dim": 8, "heads": 2, "feed_forward": 8, "layers": layers, "positions": "sinusoidal"}
+    config = LanguageModelConfig.model_validate({**sizes, "boundaries": boundaries, "combine": combine})
     separators = torch.arange(10) == 4
     return Hourglass(config, nn.Embedding(10, 8), separators).double().eval()
 
@@ -300,11 +277,15 @@ def test_segments_are_pooled_and_restored_as_by_loops(middle: int, combine: str)
     ids = torch.tensor([[1, 2, 4, 3, 3, 4, 4, 5], [4, 1, 1, 1, 0, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0, 0]])
     mask = ids > 0
     states = torch.randn(3, 8, 8).double()
+    lengths: list[int] = []  # of what the inner layers run over
+    assert model.inner is not None
+    model.inner.before.register_forward_pre_hook(lambda _, call: lengths.append(call[0].size(1)))
     output = model(as_tokens(states, ids, mask), None, False)
     for row, length in enumerate((8, 4, 2)):
         expected = naive(model, states[row, :length], (ids[row, :length] == 4).tolist())
         torch.testing.assert_close(output.states[row, :length], expected, atol=1e-12, rtol=0)
     assert output.metrics["shortening"].item() == pytest.approx(14 / 4)
+    assert lengths[0] == 1 + 3
 
 
 def test_nested_segments_count_the_null_state_as_a_segment() -> None:
@@ -320,29 +301,16 @@ def test_nested_segments_count_the_null_state_as_a_segment() -> None:
     assert set(output.metrics) == {"shortening", "shortening_inside"}
 
 
-def test_the_inner_layers_run_over_the_longest_number_of_segments() -> None:
-    model = build_hourglass([0, 1, 0], {"kind": "whitespace"})
-    assert model.inner is not None
-    lengths = []
-    model.inner.before.layers[0].register_forward_pre_hook(lambda _, call: lengths.append(call[0].size(1)))
-    ids = torch.tensor([[1, 4, 4, 1, 4, 1], [1, 1, 1, 1, 1, 4]])
-    model(as_tokens(torch.randn(2, 6, 8).double(), ids, ids > 0), None, False)
-    assert lengths == [1 + 3]
-
-
-SIZES: dict[str, Any] = {"dim": 8, "heads": 2, "feed_forward": 12, "layers": [2]}
-
-
-def build_stack(positions: str, **settings: float) -> tuple[TextStack, tuple[Tensor, Tensor] | None]:
+def build_stack(**settings: float) -> tuple[TextStack, tuple[Tensor, Tensor]]:
     torch.manual_seed(0)
-    config = LanguageModelConfig.model_validate({**SIZES, **settings, "positions": positions})
-    biases = (torch.randn(2, 4).double(), torch.randn(2, 4).double()) if positions == "relative" else None
-    return TextStack(config, 2).double().eval(), biases
+    sizes: dict[str, Any] = {"dim": 8, "heads": 2, "feed_forward": 12, "layers": [2], "positions": "relative"}
+    config = LanguageModelConfig.model_validate({**sizes, **settings})
+    return TextStack(config, 2).double().eval(), (torch.randn(2, 4).double(), torch.randn(2, 4).double())
 
 
 @torch.no_grad()
 def test_distances_have_the_frequencies_of_transformer_xl() -> None:
-    stack, biases = build_stack("relative")
+    stack, biases = build_stack()
     seen: list[Tensor] = []
     projection = stack.get_submodule("layers.0.attention.distance")
     projection.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
@@ -356,7 +324,7 @@ def test_distances_have_the_frequencies_of_transformer_xl() -> None:
 
 def test_sinusoids_of_distances_are_dropped_in_training_only() -> None:
     """The only dropout here, so that nothing else makes the outputs differ."""
-    stack, biases = build_stack("relative", dropout=0, attention_dropout=0)
+    stack, biases = build_stack(dropout=0, attention_dropout=0)
     states = torch.randn(1, 20, 8).double()
     expected = stack(states, biases, False)
     assert torch.equal(stack.train()(states, biases, False), expected)

@@ -1,9 +1,10 @@
-"""Preparation of running text: splits, vocabularies, and teacher."""
+"""Preparation of running text: splits, vocabularies, and teacher, whose boundaries are those of unigram subwords."""
 
 import random
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pyarrow
 import pytest
 from pyarrow import parquet
@@ -20,15 +21,12 @@ from sumpool.tasks.language_modeling.stream import TextStream
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.text.units import UnitTokenizer
 
-pytestmark = pytest.mark.slow
-
-_TEXT = "the cat dog sees walks walking quickly under over river mountain and a of to house"
-WORDS = _TEXT.split()
+TEXT = "the cat dog sees walks walking quickly under over river mountain and a of to house"
+WORDS = TEXT.split()
 
 
-def corpus(words: int = 4000, seed: int = 1) -> str:
-    draw = random.Random(seed)
-    return " ".join(draw.choices(WORDS, k=words))
+def corpus(words: int = 4000) -> str:
+    return " ".join(random.Random(1).choices(WORDS, k=words))
 
 
 def prepare(tmp_path: Path, config: TextDataConfig, *, skip: bool = False) -> tuple[Path, TextReport]:
@@ -48,6 +46,7 @@ def write(path: Path, text: str) -> TextSourceConfig:
     return TextSourceConfig(kind="plain", path=path)
 
 
+@pytest.mark.slow
 def test_a_text_is_divided_by_position_as_text8_is(tmp_path: Path) -> None:
     text = corpus()
     folder, report = prepare(tmp_path, TextDataConfig(source=write(tmp_path / "text8", text)))
@@ -61,6 +60,7 @@ def test_a_text_is_divided_by_position_as_text8_is(tmp_path: Path) -> None:
     assert report.rows()[0] == ("", *SPLITS)
 
 
+@pytest.mark.slow
 def test_parts_of_a_text_do_not_change_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = write(tmp_path / "fi.txt", corpus(500).replace("river", "Jöki 7") + " " + "x" * 300)
     settings = {"source": source, "clean": RunningTextConfig(language="fi"), "subwords": 60}
@@ -71,8 +71,7 @@ def test_parts_of_a_text_do_not_change_it(tmp_path: Path, monkeypatch: pytest.Mo
     for split in SPLITS:
         one, other = (TextStream(folder, split).boundaries for folder in (whole, parts))
         assert one is not None
-        assert other is not None
-        assert one.tolist() == other.tolist()
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(
@@ -83,6 +82,7 @@ def test_parts_of_a_text_do_not_change_it(tmp_path: Path, monkeypatch: pytest.Mo
         (RunningTextConfig(language="en", lines=True), "one one\ntwo\n"),
     ],
 )
+@pytest.mark.slow
 def test_documents_are_separated(clean: RunningTextConfig | None, expected: str, tmp_path: Path) -> None:
     for name, text in (("a", "One 1\n"), ("b", ""), ("c", "Two\n")):
         (tmp_path / f"{name}.txt").write_text(text)
@@ -95,7 +95,8 @@ def test_documents_are_separated(clean: RunningTextConfig | None, expected: str,
     assert documents["train"] == 3
 
 
-def test_files_per_split_and_limits(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_files_per_split_limits_and_unknown_characters(tmp_path: Path) -> None:
     for split in SPLITS:
         (tmp_path / f"{split}.txt").write_text(f"{split} " * 100)
     source = TextSourceConfig(kind="plain", **{split: tmp_path / f"{split}.txt" for split in SPLITS})
@@ -105,14 +106,12 @@ def test_files_per_split_and_limits(tmp_path: Path) -> None:
     assert [report.splits[split].tokens for split in SPLITS] == [24, 10, 10]
     _, report = prepare(tmp_path, TextDataConfig(source=source, vocabulary_from="all"))
     assert report.splits["validation"].unknown == 0
-
-
-def test_unknown_characters_are_counted(tmp_path: Path) -> None:
     source = write(tmp_path / "a.txt", "ab" * 500 + "xy" * 50)
-    _, report = prepare(tmp_path, TextDataConfig(source=source))
+    _, report = prepare(tmp_path / "unknown", TextDataConfig(source=source))
     assert (report.splits["train"].unknown, report.splits["test"].unknown) == (0, report.splits["test"].tokens)
 
 
+@pytest.mark.slow
 def test_the_vocabulary_of_other_data(tmp_path: Path) -> None:
     source = write(tmp_path / "a.txt", corpus())
     folder, report = prepare(tmp_path, TextDataConfig(source=source))
@@ -126,6 +125,7 @@ def test_the_vocabulary_of_other_data(tmp_path: Path) -> None:
         prepare(tmp_path, TextDataConfig(source=source, tokenizer=tmp_path))
 
 
+@pytest.mark.slow
 def test_boundaries_of_the_teacher(tmp_path: Path) -> None:
     text = corpus().replace("river", "jöki")
     settings = {"source": write(tmp_path / "a.txt", text), "subwords": 40}
@@ -148,7 +148,8 @@ def test_boundaries_of_the_teacher(tmp_path: Path) -> None:
     assert report.rows()[-1][0] == "tokens per segment of the teacher"
 
 
-def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_bad_rows_stop_or_are_counted_and_every_split_needs_text(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     parquet.write_table(pyarrow.table({"text": [corpus(100), None]}), path)
     config = TextDataConfig(source=TextSourceConfig(kind="wiki40b", path=path))
@@ -157,8 +158,43 @@ def test_bad_rows_stop_or_are_counted(tmp_path: Path) -> None:
     assert not (tmp_path / "prepared" / "text").exists()
     _, report = prepare(tmp_path, config, skip=True)
     assert (report.read, report.kept, report.rejected) == (2, 1, 1)
-
-
-def test_every_split_needs_text(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the validation split must hold at least two characters, got 0; take more"):
-        prepare(tmp_path, TextDataConfig(source=write(tmp_path / "a.txt", "abc")))
+        prepare(tmp_path / "short", TextDataConfig(source=write(tmp_path / "a.txt", "abc")))
+
+
+INFLECTED = "walking talking walks talks walked talked the cat and the dog walk and talk " * 50
+
+
+def test_boundaries_are_those_of_the_subwords_of_which_more_are_longer(tmp_path: Path) -> None:
+    model = WordSubwords.train(INFLECTED, tmp_path / "subwords.model", 30)
+    text = " walking  the talked"
+    segments, segment = [], ""
+    for character, is_boundary in zip(text, model.boundaries(text), strict=True):
+        segment += character
+        if is_boundary:
+            segments.append(segment)
+            segment = ""
+    words = "".join(segments).split(" ")
+    assert segments[0] == " "
+    assert words[1:4] == ["walking", "", "the"]
+    assert all(" " not in part[:-1] for part in segments)
+    assert len(segments) > 4
+    assert segment
+    assert not model.boundaries("walking")[-1]
+    counts = [
+        WordSubwords.train(INFLECTED, tmp_path / "subwords.model", size).boundaries(INFLECTED).sum()
+        for size in (17, 60)
+    ]
+    assert counts[0] > counts[1] >= INFLECTED.count(" ")
+
+
+def test_a_text_without_words_or_with_too_many_characters_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="must hold some text, got none"):
+        WordSubwords.train("  \n ", tmp_path / "subwords.model", 30)
+    with pytest.raises(DataError, match=r"data\.subwords must hold every character of the training text, got 5"):
+        WordSubwords.train(INFLECTED, tmp_path / "subwords.model", 5)
+    (tmp_path / "subwords.model").write_bytes(b"none")
+    with pytest.raises(DataError, match="must be a SentencePiece model, got"):
+        WordSubwords.load(tmp_path / "subwords.model")
+    # long lines are cut for training
+    WordSubwords.train("ab" * 3000 + " cd\n" * 900, tmp_path / "subwords.model", 30)

@@ -8,8 +8,6 @@ from pydantic import ValidationError
 
 from sumpool.tasks.language_modeling.running_text import ALPHABETS, RunningTextConfig, normalizer
 
-pytestmark = pytest.mark.slow
-
 SAMPLE = """'''Anarchism''' originated as a term of abuse [[1789]], first used
 against early -- Working Class! -- radicals: é, İ, ß, ﬁ, Kelvin \u212a and \u0301, x² = 49;
 \tit's  "2006".
@@ -54,14 +52,11 @@ def test_letters_that_look_alike_become_those_of_the_alphabet() -> None:
     assert normalize(russian, "\u0441\u0430\u0442") == "\u0441\u0430\u0442"
 
 
-def test_digits_have_words_of_the_alphabet() -> None:
+def test_digits_and_letters_have_those_of_the_alphabet() -> None:
     for language in ALPHABETS:
         words = ALPHABETS[language].digits.split()
         assert len(words) == len(set(words)) == 10
         assert normalize(RunningTextConfig(language=language), "70") == f"{words[7]} {words[0]} "
-
-
-def test_letters_of_other_languages() -> None:
     for language, text, expected in [
         ("fi", "Äiti, ÖLJY; Việt!", "äiti öljy vi t "),
         ("de", "Über GROẞ Straße", "über groß straße"),
@@ -71,9 +66,6 @@ def test_letters_of_other_languages() -> None:
         ("ru", "Ёлка и Ель 1", "ёлка и ель один "),
     ]:
         assert normalize(RunningTextConfig(language=language), text) == expected
-
-
-def test_settings_of_a_language_that_is_not_listed() -> None:
     config = RunningTextConfig(alphabet="ab", lines=True)
     assert normalize(config, "Aa\n\n B1b c") == "aa\nb b "
 

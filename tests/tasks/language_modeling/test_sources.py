@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 from pydantic import ValidationError
 
 from sumpool.documents.document import Limits, Reject
@@ -15,18 +17,13 @@ from sumpool.errors import DataError
 from sumpool.tasks.language_modeling import sources
 from sumpool.tasks.language_modeling.sources import TextSourceConfig
 
-pytestmark = pytest.mark.slow
-
 
 def write(path: Path, text: Any) -> Path:  # noqa: ANN401 - rows of texts too
     """Write a text in the layout of the suffix."""
-    match path.suffix:
-        case ".parquet":
-            arrow = pytest.importorskip("pyarrow")
-            parquet = pytest.importorskip("pyarrow.parquet")
-            parquet.write_table(arrow.table({"text": [text] if isinstance(text, str) else text}), path)
-        case _:
-            path.write_text(text)
+    if path.suffix == ".parquet":
+        parquet.write_table(pyarrow.table({"text": [text] if isinstance(text, str) else text}), path)
+    else:
+        path.write_text(text)
     return path
 
 
@@ -43,16 +40,12 @@ def texts(config: TextSourceConfig) -> list[str]:
 
 
 @pytest.mark.parametrize(("kind", "suffix"), LAYOUTS)
-def test_every_source_reads_a_file_and_a_folder(kind: str, suffix: str, tmp_path: Path) -> None:
+def test_every_source_reads_a_file_a_folder_and_files_per_split(kind: str, suffix: str, tmp_path: Path) -> None:
     path = write(tmp_path / f"a{suffix}", "Ein Wort.\nZwei Wörter.")
     assert "".join(texts(source(kind, path=path))).strip() == "Ein Wort.\nZwei Wörter."
     write(tmp_path / f"b{suffix}", "Mehr.")
     (tmp_path / "notes.md").write_text("not a source")
     assert len(list(source(kind, path=tmp_path).files())) == 2
-
-
-@pytest.mark.parametrize(("kind", "suffix"), LAYOUTS)
-def test_every_source_has_files_per_split(kind: str, suffix: str, tmp_path: Path) -> None:
     paths = {split: write(tmp_path / f"{split}{suffix}", split) for split in ("train", "test")}
     assert list(source(kind, **paths).documents()) == [("train", "train"), ("test", "test")]
 
@@ -69,7 +62,7 @@ def test_every_source_names_what_is_missing(tmp_path: Path) -> None:
             source(kind, path=tmp_path, test=tmp_path)
 
 
-def test_compressed_text_is_read(tmp_path: Path) -> None:
+def test_compressed_text_is_read_and_damaged_text_refused(tmp_path: Path) -> None:
     packers: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.compress, ".bz2": bz2.compress}
     for suffix, pack in packers.items():
         path = tmp_path / f"a.txt{suffix}"
@@ -79,9 +72,6 @@ def test_compressed_text_is_read(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=r"must be complete, got: .* get the file again"):
             texts(source("plain", path=path))
         path.unlink()
-
-
-def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "text.txt"
     path.write_bytes(b"a\xffb")
     for kind in ("plain", "cc100"):
@@ -115,7 +105,6 @@ def test_articles_of_wiki40b_lose_their_marks_and_may_be_literals_of_bytes(tmp_p
     assert first == second == "\nKissa\nUlkonäkö\nKissa on eläin.\nSillä on häntä.\n"
     assert (third, fourth) == ("b'\\xff'", "b'unfinished")
     assert isinstance(rejected, Reject)
-    pyarrow = pytest.importorskip("pyarrow")
-    pytest.importorskip("pyarrow.parquet").write_table(pyarrow.table({"body": ["x"]}), path)
+    parquet.write_table(pyarrow.table({"body": ["x"]}), path)
     with pytest.raises(DataError, match="must have a column 'text'"):
         texts(source("wiki40b", path=path))

@@ -21,16 +21,10 @@ from sumpool.tasks.language_modeling.stream import (
     write_stream,
 )
 
-pytestmark = pytest.mark.slow
-
-
-def write(folder: Path, vocabulary: int, ids: list[int]) -> None:
-    write_stream(folder, "test", np.array(ids), None, vocabulary)
-
 
 @pytest.mark.parametrize(("vocabulary", "size"), [(300, 2), (65_536, 2), (65_537, 4)])
 def test_ids_are_mapped_and_read_as_a_ring(vocabulary: int, size: int, tmp_path: Path) -> None:
-    write(tmp_path, vocabulary, [5, 6, 7, 299])
+    write_stream(tmp_path, "test", np.array([5, 6, 7, 299]), None, vocabulary)
     stream = TextStream(tmp_path, "test", vocabulary)
     assert stream.ids.tolist() == [5, 6, 7, 299]
     assert stream.ids.itemsize == size
@@ -43,7 +37,7 @@ def test_ids_are_mapped_and_read_as_a_ring(vocabulary: int, size: int, tmp_path:
 def test_damage_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"must hold running text, got no test/stream.json; run sumpool prepare"):
         TextStream(tmp_path, "test")
-    write(tmp_path, 300, [5, 6, 250])
+    write_stream(tmp_path, "test", np.array([5, 6, 250]), None, 300)
     with pytest.raises(DataError, match="must hold ids from 0 to 99, got 5 to 250 from token 0; run sumpool prepare"):
         TextStream(tmp_path, "test", 100).read(0, 3)
     for facts, message in (
@@ -62,13 +56,6 @@ def stream(tmp_path: Path, tokens: int = 103, *, taught: bool = False) -> TextSt
     return TextStream(tmp_path, "train", 500)
 
 
-def target_of(windows: TextWindows, index: int) -> list[int]:
-    target = windows[index].target
-    assert target is not None
-    tokens: list[int] = target.tolist()
-    return tokens
-
-
 @pytest.mark.parametrize("roll", [True, False])
 def test_an_epoch_has_every_window_once(roll: bool) -> None:
     orders = [np.ravel(window_batches(103, 10, 20, epoch, seed=3, rotate=float(roll))) for epoch in range(3)]
@@ -84,18 +71,15 @@ def test_an_epoch_has_every_window_once(roll: bool) -> None:
     assert np.ravel(again).tolist() == orders[2].tolist() != np.ravel(other).tolist()
 
 
-def test_an_order_is_resumed_at_any_batch() -> None:
+def test_an_order_is_resumed_at_any_batch_and_a_short_text_is_one_ring() -> None:
     epochs = partial(window_batches, 103, 10, 30, seed=1, rotate=1.0)
     whole = list(itertools.islice(updates_from(Position(), epochs, 1), 9))
     for index, (_, position) in enumerate(whole[:-1], 1):
         assert next(updates_from(position, epochs, 1)) == whole[index]
-
-
-def test_a_text_shorter_than_a_window_is_one_ring() -> None:
     assert window_batches(5, 10, 30, 0, seed=1, rotate=1.0) in ([[start]] for start in range(5))
 
 
-def test_windows_of_a_ring_go_on_at_the_beginning(tmp_path: Path) -> None:
+def test_windows_of_a_ring_go_on_at_the_beginning_and_consecutive_ones_predict_every_token_once(tmp_path: Path) -> None:
     windows = TextWindows(stream(tmp_path), 10, ring=True)
     assert len(windows) == len(windows.lengths) == 103
     item = windows[98]
@@ -103,17 +87,11 @@ def test_windows_of_a_ring_go_on_at_the_beginning(tmp_path: Path) -> None:
     assert item.ids.tolist() == [103, 104, 105, 106, 107, 5, 6, 7, 8, 9]
     assert item.target.tolist() == [104, 105, 106, 107, 5, 6, 7, 8, 9, 10]
     assert item.id == "tokens 98-107"
-
-
-def test_consecutive_windows_predict_every_token_but_the_first_once(tmp_path: Path) -> None:
     windows = TextWindows(stream(tmp_path), 10, ring=False)
-    targets = [token for index in range(len(windows)) for token in target_of(windows, index)]
-    assert targets == list(range(6, 108))
+    targets = [windows[index].target for index in range(len(windows))]
+    assert np.concatenate([target for target in targets if target is not None]).tolist() == list(range(6, 108))
     assert windows.lengths.tolist() == [len(windows[index].ids) for index in range(len(windows))]
     assert windows.lengths[-1] == 2
-
-
-def test_segments_of_the_teacher_end_at_boundaries(tmp_path: Path) -> None:
     item = TextWindows(stream(tmp_path, taught=True), 6, ring=False)[0]
     assert item.ids.tolist() == [5, 6, 7, 8, 9, 10]
     assert item.sentences.tolist() == [0, 0, 1, 1, 1, 2]

@@ -3,6 +3,7 @@
 import json
 import random
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +20,11 @@ from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.weights import read_weights
 from sumpool.workflows.train import dry_run, train
+from tests.tasks.language_modeling.test_model import SOURCES
 
 pytestmark = pytest.mark.slow
 
 WORDS = ["the", "cat", "sees", "a", "dog", "under", "that", "river", "and", "walks", "home", "again"]
-BOUNDARIES = {
-    "vanilla": None,
-    "fixed": {"kind": "fixed", "size": 3},
-    "whitespace": {"kind": "whitespace"},
-    "random": {"kind": "random"},
-    "unigram": {"kind": "unigram", "hidden": 8},
-    "entropy": {"kind": "entropy", "hidden": 8},
-    "gumbel": {"kind": "gumbel", "hidden": 8},
-}
 TAUGHT = ("unigram", "entropy", "gumbel")
 
 
@@ -43,28 +36,16 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Langu
     Path("text.txt").write_text(" ".join(draw.choices(WORDS, k=2000)))
 
     def recipe(boundaries: str = "whitespace", *overrides: str) -> LanguageModelRecipe:
-        level = BOUNDARIES[boundaries]
+        levels = {"layers": [3] if boundaries == "plain" else [1, 1, 1], "boundaries": SOURCES[boundaries]}
         weights = {"loss_weights": {"boundaries": 1}} if boundaries in TAUGHT else {}
         tree: dict[str, Any] = {
             "name": "tiny",
             "task": "language_modeling",
             "data": {"source": {"kind": "plain", "path": "text.txt"}, "subwords": 60 if boundaries == "unigram" else 0},
-            "model": {
-                **{"dim": 16, "heads": 2, "feed_forward": 32, "length": 32},
-                **({"layers": [1, 1, 1], "boundaries": [level]} if level else {"layers": [3]}),
-            },
-            "train": {
-                **{
-                    "steps": 4,
-                    "batch_tokens": 128,
-                    "rotate": 0.5,
-                    "validate_every": 2,
-                    "checkpoint_every": 1,
-                    **weights,
-                },
-                **{"device": "cpu", "validate_documents": 4, "learning_rate": 0.01},
-            },
+            "model": {"dim": 16, "heads": 2, "feed_forward": 32, "length": 32, **levels},
+            "train": {"steps": 4, "batch_tokens": 128, "rotate": 0.5, "validate_every": 2, "checkpoint_every": 1},
         }
+        tree["train"] |= {**weights, "device": "cpu", "validate_documents": 4, "learning_rate": 0.01}
         Path("recipe.yaml").write_text(write(tree))
         loaded = load_any_recipe(Path("recipe.yaml"), overrides)
         assert isinstance(loaded, LanguageModelRecipe)
@@ -76,7 +57,7 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Langu
 Make = Callable[..., LanguageModelRecipe]
 
 
-@pytest.mark.parametrize("boundaries", ["vanilla", "random", *TAUGHT])
+@pytest.mark.parametrize("boundaries", ["plain", "random", *TAUGHT])
 def test_models_with_and_without_taught_boundaries_are_trained(boundaries: str, make: Make) -> None:
     run = train(make(boundaries))
     records = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
@@ -96,7 +77,7 @@ def test_a_stopped_run_resumes_bit_by_bit(boundaries: str, make: Make) -> None:
     whole = train(recipe, Path("runs/whole"))
     for stop in (2, 5):
         with pytest.raises(Interrupted, match="stopped"):
-            train(recipe, Path("runs/stopped"), report=lambda _: None, check=_after(stop))
+            train(recipe, Path("runs/stopped"), check=partial(_stop_after, stop))
     stopped = train(recipe, Path("runs/stopped"))
     weights, resumed = read_weights(whole), read_weights(stopped)
     assert weights.keys() == resumed.keys()
@@ -105,24 +86,11 @@ def test_a_stopped_run_resumes_bit_by_bit(boundaries: str, make: Make) -> None:
     assert [record["step"] for record in steps if record["kind"] == "step"] == [1, 2, 3, 4, 5, 6]
 
 
-def _after(step: int) -> Callable[[], None]:
-    """Return a check that stops the run once a checkpoint of the step is there."""
-
-    def check() -> None:
-        if any(
-            int(path.name.split("-")[-1].split(".")[0]) >= step for path in Path("runs/stopped/checkpoints").glob("*")
-        ):
-            raise Interrupted(15, "stopped")
-
-    return check
-
-
-def test_a_run_is_described(make: Make) -> None:
-    details = describe_run(train(make("fixed")))
-    assert details.recipe["task"] == "language_modeling"
-    assert details.recipe["model.boundaries"] == "fixed"
-    assert details.data["tokens"].startswith("train ")
-    assert len(details.validations) == 2
+def _stop_after(step: int) -> None:
+    """Stop the run once a checkpoint of the step is there."""
+    saved = [path.name.split("-")[-1].split(".")[0] for path in Path("runs/stopped/checkpoints").glob("*")]
+    if any(int(number) >= step for number in saved):
+        raise Interrupted(15, "stopped")
 
 
 def test_weights_of_another_run_begin_a_training(make: Make) -> None:
@@ -146,8 +114,13 @@ def test_weights_of_another_run_begin_a_training(make: Make) -> None:
     assert torch.equal(rows[0][tokens.index(shared_token)], rows[1][known.index(shared_token)])
 
 
-def test_a_dry_run_measures_an_update(make: Make) -> None:
+def test_runs_are_described_and_updates_measured(make: Make) -> None:
     measured = dry_run(make())
     assert (measured.documents, measured.source_tokens) == (4, 32)
     assert measured.parameters > 1000
     assert not Path("runs").exists()
+    details = describe_run(train(make("fixed")))
+    assert details.recipe["task"] == "language_modeling"
+    assert details.recipe["model.boundaries"] == "fixed"
+    assert details.data["tokens"].startswith("train ")
+    assert len(details.validations) == 2
