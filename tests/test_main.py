@@ -7,16 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.torture.figures import wait
-
-CAUGHT = 1 << (signal.SIGTERM - 1)
+from tests.torture.figures import has_signal, wait
 
 
 def has_handlers(process: "subprocess.Popen[str]") -> bool:
     """Whether the process has begun with the first line of sumpool."""
-    status = Path(f"/proc/{process.pid}/status").read_text()
-    mask = next(line for line in status.splitlines() if line.startswith("SigCgt"))
-    return bool(int(mask.split()[1], 16) & CAUGHT)
+    return has_signal(process.pid, "SigCgt", signal.SIGTERM)
 
 
 def has_libraries(process: "subprocess.Popen[str]") -> bool:
@@ -58,13 +54,8 @@ sumpool.__main__.main()
 """
     ours = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
     environment = {name: value for name, value in os.environ.items() if name not in ours}
-    shown = subprocess.run(
-        [sys.executable, "-c", code, *command.split()],
-        capture_output=True,
-        text=True,
-        check=True,
-        env=environment | given,
-    )
+    words = [sys.executable, "-c", code, *command.split()]
+    shown = subprocess.run(words, capture_output=True, text=True, check=True, env=environment | given)
     assert shown.stdout == f"{spins} False\n"
 
 

@@ -1,6 +1,5 @@
 """Training that is killed ten times: at step 0, at epoch ends, in validations, saves and rotations, and at random."""
 
-import multiprocessing
 import os
 import random
 import signal
@@ -16,12 +15,10 @@ from sumpool.data.batches import Batch, Epochs, ItemSource, TrainingData
 from sumpool.progress import Progress
 from sumpool.training import fit as training_loop
 from sumpool.training.checkpoint import Checkpoint, Checkpoints
-from tests.torture.figures import Measured
+from tests.torture.figures import Measured, exit_code_of
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 
 Place = Literal["step 0", "epoch end", "evaluation", "save", "rotation", "anywhere", "nowhere"]
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["torch._dynamo", "tests.training.toy"])
 _DELAY = 0.004
 """Seconds between the place of a kill and the kill at most: as long as a save."""
 
@@ -173,8 +170,6 @@ def measure(count: int, folder: Path) -> Measured:
 
 def _continue(run: Path, steps: int, place: Place = "nowhere", seed: int = 0) -> bool:
     """Start or resume a run in a process of its own, and return whether it was killed."""
-    process = PROCESSES.Process(target=train, args=(run, steps, place, seed))
-    process.start()
-    process.join()
-    assert process.exitcode in (0, -signal.SIGKILL)
-    return process.exitcode != 0
+    code = exit_code_of(train, run, steps, place, seed)
+    assert code in (0, -signal.SIGKILL)
+    return code != 0

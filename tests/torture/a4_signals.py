@@ -6,18 +6,16 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections import Counter
-from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from sumpool.io.manifest import NAME, FileDigest
 from sumpool.progress import no_op
 from sumpool.training.checkpoint import Checkpoints
-from tests.conftest import TOY, story, write_run
-from tests.torture.figures import Measured, state, wait, wait_for_lines
+from tests.conftest import TOY, story, write_lines, write_run
+from tests.torture.figures import Measured, has_signal, start, status, wait, wait_for_lines
 
 ID: Final = "A4"
 FIGURE: Final = (
@@ -50,7 +48,6 @@ _QUICK_SECONDS = 2.0
 _SECONDS = 600
 """Longest wait for a moment."""
 _LIMIT, _SECOND_LIMIT = 2.0, 0.2
-_CAUGHT = 1 << (signal.SIGTERM - 1)
 
 
 class _Case(NamedTuple):
@@ -100,7 +97,7 @@ def measure(count: int, folder: Path) -> Measured:
 def _fill(folder: Path) -> None:
     """Write documents and recipes."""
     rows = [{"id": str(row), "document": story(row, 12), "summary": story(row, 1)} for row in range(120)]
-    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_lines(folder / "rows.jsonl", rows)
     for name in ("toy", "other"):
         (folder / f"{name}.yaml").write_text(_RECIPE.replace("toy", name))
     body = "\n".join(f"  {line}" for line in _RECIPE.replace("steps: 150, ", "").splitlines()[1:])
@@ -108,20 +105,16 @@ def _fill(folder: Path) -> None:
 
 
 def _run(folder: Path, *words: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "sumpool", *words]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    return subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
-    )
+    return start("-m", "sumpool", *words, folder=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def _time(name: str, folder: Path) -> float:
-    start = time.monotonic()
+    begin = time.monotonic()
     process = _run(folder, *_COMMANDS[name].split())
     _, told = process.communicate()
     assert process.returncode in (0, 3), told
     _clear(folder)
-    return time.monotonic() - start
+    return time.monotonic() - begin
 
 
 def _clear(folder: Path) -> None:
@@ -139,24 +132,25 @@ def _stop(case: _Case, folder: Path, faults: list[str]) -> tuple[str, float, boo
     elif case.command == "train":
         wait_for_lines(log, 1, process, _SECONDS)
     else:
-        wait(lambda: process.poll() is not None or _answers(process.pid), _SECONDS)
-    is_answering = process.poll() is None and _answers(process.pid)
+        wait(lambda: process.poll() is not None or has_signal(process.pid, "SigCgt", signal.SIGTERM), _SECONDS)
+    is_answering = process.poll() is None and has_signal(process.pid, "SigCgt", signal.SIGTERM)
     process.send_signal(signal.SIGSTOP)  # so that no update is made between the look at the log and the signal
-    wait(lambda: process.poll() is not None or state(process.pid) == "T", _SECONDS)
+    wait(lambda: process.poll() is not None or status(process.pid, "State") == "T", _SECONDS)
     updates = _updates(log)
-    start = time.monotonic()
+    begin = time.monotonic()
     process.send_signal(case.number)
     process.send_signal(signal.SIGCONT)
     was_second = False
     if case.second is not None:
         time.sleep(case.second)
-        _wait_for_delivery(process, case.number)
+        while process.poll() is None and has_signal(process.pid, "ShdPnd", case.number):
+            pass  # as a process receives two pending signals of one number as one
         was_second = process.poll() is None
         if was_second:
-            start = time.monotonic()
+            begin = time.monotonic()
             process.send_signal(case.number)
     shown, told = process.communicate()
-    seconds = time.monotonic() - start
+    seconds = time.monotonic() - begin
     outcome = "stopped"
     stopped = [line for line in told.splitlines() if "stopped by" in line]
     if not is_answering:
@@ -177,25 +171,6 @@ def _stop(case: _Case, folder: Path, faults: list[str]) -> tuple[str, float, boo
 def _updates(log: Path) -> int:
     """Count the updates in the log of a training."""
     return log.read_bytes().count(b'"kind": "step"') if log.exists() else 0
-
-
-def _wait_for_delivery(process: "subprocess.Popen[str]", number: signal.Signals) -> None:
-    """Wait while a signal is pending, as a process receives two pending signals of one number as one."""
-    with suppress(OSError):
-        while process.poll() is None:
-            lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
-            (pending,) = (line for line in lines if line.startswith("ShdPnd"))
-            if not int(pending.split()[1], 16) & 1 << (number - 1):
-                return
-
-
-def _answers(process: int) -> bool:
-    """Return whether a process catches SIGTERM."""
-    try:
-        lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    except OSError:
-        return False
-    return any(line.startswith("SigCgt") and int(line.split()[1], 16) & _CAUGHT for line in lines)
 
 
 def _damage(folder: Path, case: _Case, is_saved: bool) -> list[str]:

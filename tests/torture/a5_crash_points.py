@@ -1,8 +1,8 @@
 """Crashes at file operations of the commands that write; `tests/training/test_checkpoint.py` has those of a save."""
 
+import atexit
 import errno
 import io
-import json
 import os
 import random
 import shutil
@@ -14,7 +14,7 @@ from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redire
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal, NoReturn
+from typing import Final, Literal
 from unittest.mock import patch
 
 import safetensors.torch
@@ -22,7 +22,7 @@ import safetensors.torch
 from sumpool.cli.app import main
 from sumpool.errors import SumpoolError
 from sumpool.io.manifest import Kind, Manifest
-from tests.conftest import TOY, story
+from tests.conftest import TOY, story, write_lines
 from tests.torture.figures import Measured
 
 TRAIN = "train: {steps: 2, batch_tokens: 512, validate_every: 1, rouge_documents: 0, device: cpu, precision: fp32}\n"
@@ -59,21 +59,13 @@ COMMANDS = (
 
 
 @cache
-def _temporary() -> tempfile.TemporaryDirectory[str]:
-    return tempfile.TemporaryDirectory()
-
-
-@cache
 def base() -> Path:
     """Make a working directory with documents, prepared data, a finished run, summaries and scores, once."""
-    folder = Path(_temporary().name) / "base"
-    folder.mkdir()
-    rows = [
-        {"id": f"d{number}", "document": story(number, 12), "summary": story(number, 1)} for number in range(2 * _ROWS)
-    ]
-    write_rows(folder / "rows.jsonl", rows[:_ROWS])
-    ours = [{"id": row["id"], "summary": row["document"][:150]} for row in rows]
-    write_rows(folder / "ours.jsonl", ours[:_ROWS])
+    folder = Path(tempfile.mkdtemp())
+    atexit.register(shutil.rmtree, folder)
+    rows = [{"id": f"d{row}", "document": story(row, 12), "summary": story(row, 1)} for row in range(_ROWS)]
+    write_lines(folder / "rows.jsonl", rows)
+    write_lines(folder / "ours.jsonl", [{"id": row["id"], "summary": row["document"][:150]} for row in rows])
     (folder / "toy.yaml").write_text(TOY.format(folder=".") + TRAIN)
     (folder / "page.html").write_text("older")
     commands = (
@@ -86,11 +78,6 @@ def base() -> Path:
         status, errors = run(folder, words)
         assert status == 0, errors
     return folder
-
-
-def write_rows(path: Path, rows: Sequence[object]) -> None:
-    """Write JSON lines."""
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
 def run(folder: Path, words: Sequence[str]) -> tuple[int, list[str]]:
@@ -112,9 +99,21 @@ def run(folder: Path, words: Sequence[str]) -> tuple[int, list[str]]:
     return int(str(status or 0)), lines[errors[0] :] if errors else []
 
 
-def copy(source: Path, folder: Path) -> Path:
-    """Copy a working directory, with the times of its files."""
-    return Path(shutil.copytree(source, folder))
+@contextmanager
+def copied(source: Path, folder: Path) -> Iterator[dict[str, bytes]]:
+    """Copy a working directory, with the times of its files, for the time of a block; gives its contents."""
+    shutil.copytree(source, folder)
+    try:
+        yield contents(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def problem_of_going_on(folder: Path, command: Command) -> str:
+    """Repeat a command, which must succeed and leave nothing temporary; return what is wrong, or an empty text."""
+    status, errors = run(folder, command.words)
+    left = [name for name in contents(folder) if ".tmp-" in name]
+    return f"then {errors or left}" if status or left else ""
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -156,9 +155,7 @@ def measure(count: int, folder: Path) -> Measured:
     for command, number, fault in chosen:
         problem = _command_problem(source, folder / "x", command, number, fault)
         problems += [f"{command.name}, operation {number}, {fault}: {problem}"] if problem else []
-    return Measured(
-        "; ".join([f"{len(chosen) - len(problems)} of {len(chosen)}", *problems[:10]]), not problems, len(chosen)
-    )
+    return Measured.by_faults(f"{len(chosen) - len(problems)} of {len(chosen)}", problems, len(chosen))
 
 
 @contextmanager
@@ -171,10 +168,13 @@ def _faulty(number: int, fault: Fault | None) -> Iterator[list[str]]:
             calls.append(name)
             if fault is None or len(calls) != number:
                 return original(*given, **named)
+            if fault == "KeyboardInterrupt":
+                raise KeyboardInterrupt
             if fault == "_exit after":
                 original(*given, **named)
                 os._exit(_EXIT)
-            _raise(fault)
+            code = errno.EIO if fault == "EIO" else errno.ENOSPC
+            raise OSError(code, os.strerror(code))
 
         return operation
 
@@ -182,13 +182,6 @@ def _faulty(number: int, fault: Fault | None) -> Iterator[list[str]]:
         for owner, name in _OPERATIONS:
             patches.enter_context(patch.object(owner, name, wrap(getattr(owner, name), name)))
         yield calls
-
-
-def _raise(fault: Fault) -> NoReturn:
-    if fault == "KeyboardInterrupt":
-        raise KeyboardInterrupt
-    code = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC}[fault]
-    raise OSError(code, os.strerror(code))
 
 
 def _in_child(work: Callable[[], object]) -> int:
@@ -205,36 +198,24 @@ def _in_child(work: Callable[[], object]) -> int:
 
 
 def _count_operations_of(source: Path, folder: Path, command: Command) -> int:
-    copy(source, folder)
-    with _faulty(0, None) as calls:
+    with copied(source, folder), _faulty(0, None) as calls:
         run(folder, command.words)
-    shutil.rmtree(folder)
-    return len(calls)
+        return len(calls)
 
 
 def _command_problem(source: Path, folder: Path, command: Command, number: int, fault: Fault) -> str:
     """Return what is wrong after a command whose operation fails; empty if nothing is."""
-    copy(source, folder)
-    before = contents(folder)
-    outcome: tuple[int, list[str]] = (0, [])
 
-    def work() -> None:
-        nonlocal outcome
+    def work() -> tuple[int, list[str]]:
         with _faulty(number, fault):
-            outcome = run(folder, command.words)
+            return run(folder, command.words)
 
-    if fault == "_exit after":
-        outcome = (_in_child(work), [])
-    else:
-        work()
-    problem = _state_problem(folder, before, outcome)
-    is_complete = command.name == "export" and _is_intact(folder / "exported", "run")  # failed behind its last step
-    status, errors = (0, []) if is_complete else run(folder, command.words)
-    left = [name for name in contents(folder) if ".tmp-" in name]
-    if not problem and (status or left):
-        problem = f"then {errors or left}"
-    shutil.rmtree(folder)
-    return problem
+    with copied(source, folder) as before:
+        outcome = (_in_child(work), list[str]()) if fault == "_exit after" else work()
+        problem = _state_problem(folder, before, outcome)
+        if command.name == "export" and _is_intact(folder / "exported", "run"):  # failed behind its last step
+            return problem
+        return problem or problem_of_going_on(folder, command)
 
 
 def _state_problem(folder: Path, before: dict[str, bytes], outcome: tuple[int, list[str]]) -> str:

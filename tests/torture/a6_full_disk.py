@@ -2,13 +2,12 @@
 
 import random
 import re
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tests.torture.a5_crash_points import COMMANDS, Command, base, contents, copy, run
+from tests.torture.a5_crash_points import COMMANDS, Command, base, contents, copied, problem_of_going_on, run
 from tests.torture.figures import Measured
 
 ID: Final = "A6"
@@ -33,47 +32,31 @@ def measure(count: int, folder: Path) -> Measured:
     for number in range(count):
         command = COMMANDS[number % len(COMMANDS)]
         limit = choice.randrange(_SMALLEST_LIMIT, largest[command.name])
-        problems += [
-            f"{command.name} at {limit}: {problem}" for problem in _problems(source, folder / "x", command, limit)
-        ]
-    return Measured(
-        f"{count - len(problems)} of {count}" + "".join(f"; {text}" for text in problems), not problems, count
-    )
+        problem = _problem(source, folder / "x", command, limit)
+        problems += [f"{command.name} at {limit}: {problem}"] if problem else []
+    return Measured.by_faults(f"{count - len(problems)} of {count}", problems, count)
 
 
 def _largest_written(source: Path, folder: Path, command: Command) -> int:
     """Return the size of the largest file that a command writes with room."""
-    copy(source, folder)
-    before = contents(folder)
-    status, errors = run(folder, command.words)
-    assert status == 0, errors
-    after = contents(folder)
-    shutil.rmtree(folder)
-    return max(len(content) for name, content in after.items() if before.get(name) != content)
-
-
-def _problems(source: Path, folder: Path, command: Command, limit: int) -> Iterator[str]:
-    """Yield what is wrong after a command under a limit, the first only."""
-    copy(source, folder)
-    before = contents(folder)
-    with _file_sizes(limit):
+    with copied(source, folder) as before:
         status, errors = run(folder, command.words)
-    after = contents(folder)
-    if status != 6 or len(errors) != 1 or not _BYTES.search(errors[0]) or not _names(errors[0], folder, command):
-        yield f"exit code {status}, {errors}"
-    elif changed := [name for name, content in before.items() if not _is_intact(name, content, after)]:
-        yield f"changed {changed}"
-    else:
-        status, errors = run(folder, command.words)
-        if status or (partial := [name for name in contents(folder) if ".tmp-" in name]):
-            yield f"then {errors or partial}"
-    shutil.rmtree(folder)
+        assert status == 0, errors
+        return max(len(content) for name, content in contents(folder).items() if before.get(name) != content)
 
 
-def _names(error: str, folder: Path, command: Command) -> bool:
-    """Return whether an error begins with a path that the command writes."""
-    path = error.removeprefix("error: ").removeprefix(f"{folder}/")
-    return path.startswith(command.targets)
+def _problem(source: Path, folder: Path, command: Command, limit: int) -> str:
+    """Return what is wrong after a command under a limit; empty if nothing is."""
+    with copied(source, folder) as before:
+        with _file_sizes(limit):
+            status, errors = run(folder, command.words)
+        paths = [line.removeprefix("error: ").removeprefix(f"{folder}/") for line in errors]
+        if status != 6 or len(paths) != 1 or not _BYTES.search(paths[0]) or not paths[0].startswith(command.targets):
+            return f"exit code {status}, {errors}"
+        after = contents(folder)
+        if changed := [name for name, content in before.items() if not _is_intact(name, content, after)]:
+            return f"changed {changed}"
+        return problem_of_going_on(folder, command)
 
 
 def _is_intact(name: str, content: bytes, after: dict[str, bytes]) -> bool:

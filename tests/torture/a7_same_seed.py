@@ -10,15 +10,13 @@ from typing import Final
 import torch
 
 from sumpool.training.fit import fit
-from tests.torture.a2_chain_of_kills import PROCESSES
-from tests.torture.figures import Measured
+from tests.torture.figures import ROOT, Measured, exit_code_of
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 
 ID: Final = "A7"
 FIGURE: Final = "same seed, other hash seed and directory: identical files; two threads: losses within 1e-5"
 NIGHT: Final = 10
 QUICK: Final = 1
-_ROOT = Path(__file__).parents[2]
 _TRAIN = """
 import sys
 from pathlib import Path
@@ -40,10 +38,7 @@ def measure(count: int, folder: Path) -> Measured:
 
 def _fork(folder: Path, name: str, threads: int) -> dict[str, str]:
     """Train in a process with the hash seed of the fork server, and return the content of the run folder."""
-    process = PROCESSES.Process(target=train, args=(folder / name, threads))
-    process.start()
-    process.join()
-    assert process.exitcode == 0
+    assert exit_code_of(train, folder / name, threads) == 0
     return trace(folder / name)
 
 
@@ -57,7 +52,7 @@ def _train(folder: Path, name: str) -> dict[str, str]:
     """Train with a random hash seed in a directory of its own, and return the content of the run folder."""
     directory = folder / name
     directory.mkdir()
-    environment = {**os.environ, "PYTHONPATH": str(_ROOT), "PYTHONHASHSEED": "random", "OMP_NUM_THREADS": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "random", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-c", _TRAIN, str(directory / "run")]
     subprocess.run(command, cwd=directory, env=environment, check=True)
     return trace(directory / "run")

@@ -21,7 +21,7 @@ import torch
 from sumpool.training.fit import fit
 from sumpool.training.journal import JOURNAL
 from sumpool.training.processes import join_processes
-from tests.torture.figures import Measured, state, wait, wait_for_lines
+from tests.torture.figures import Measured, start, status, wait, wait_for_lines
 from tests.training.several import Training, kill_one, run_training
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
 
@@ -53,7 +53,7 @@ def measure(count: int, folder: Path) -> Measured:
         wait_for_lines(run / JOURNAL, draw.randint(1, _STEPS - 20), launcher, _SECONDS)
         time.sleep(draw.uniform(0, 0.05))
         killed[victim] += launcher.poll() is None
-        workers = _workers(run)
+        workers = [int((folder / f"{number}-{rank}.pid").read_text()) for rank in range(2)]
         for process in {"launcher": [launcher.pid], "all": [launcher.pid, *workers]}.get(victim) or [
             workers[int(victim[-1])]
         ]:
@@ -91,18 +91,13 @@ def _measure_without_launcher(folder: Path) -> Measured:
     return Measured(f"{same:d} of 1 run identical", same, 1)
 
 
-def _launch(run: Path, parallel: str) -> subprocess.Popen[bytes]:
+def _launch(run: Path, parallel: str) -> subprocess.Popen[str]:
     torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--max-restarts", "3", "--standalone")
-    command = [sys.executable, *torchrun, "-m", __spec__.name, str(run), str(_STEPS), parallel]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return start(*torchrun, "-m", __spec__.name, str(run), str(_STEPS), parallel)
 
 
 def _have_ended(processes: Sequence[int]) -> bool:
-    return all(state(process) in ("", "Z", "X") for process in processes)
-
-
-def _workers(run: Path) -> Sequence[int]:
-    return [int((run.parent / f"{run.name}-{rank}.pid").read_text()) for rank in range(2)]
+    return all(status(process, "State") in ("", "Z", "X") for process in processes)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -17,8 +16,8 @@ from typing import Final
 from sumpool.documents.read import read_all
 from sumpool.workflows.summarize import summarize
 from sumpool.workflows.summarize_corpus import JOURNAL
-from tests.conftest import story, write_run
-from tests.torture.figures import Measured, family, wait_for_lines
+from tests.conftest import story, write_lines, write_run
+from tests.torture.figures import Measured, family, start, wait_for_lines
 
 ID: Final = "A9"
 FIGURE: Final = "kill -9 of workers, and of the command, in a corpus on Ray: every row once, as in one process"
@@ -39,9 +38,8 @@ def measure(count: int, folder: Path) -> Measured:
     rows = [{"n": number, "document": story(number % 50, 5 + number % 30)} for number in range(size)]
     corpus.mkdir()
     files = range(0, size, _FILE_ROWS)
-    for start in files:
-        lines = (f"{json.dumps(row)}\n" for row in rows[start : start + _FILE_ROWS])
-        (corpus / f"{start:06d}.jsonl").write_text("".join(lines))
+    for first in files:
+        write_lines(corpus / f"{first:06d}.jsonl", rows[first : first + _FILE_ROWS])
     draw = random.Random(count)
     moments = sorted(draw.randrange(len(files) - 1) for _ in range(count))
     command, killed, commands = _start(run, corpus, out), 0, 1
@@ -66,33 +64,24 @@ def measure(count: int, folder: Path) -> Measured:
     return Measured(text, is_met, count + 1)
 
 
-def _start(run: Path, corpus: Path, out: Path, *options: str) -> subprocess.Popen[bytes]:
+def _start(run: Path, corpus: Path, out: Path, *options: str) -> subprocess.Popen[str]:
     settings = [word for override in _OVERRIDES for word in ("--set", override)]
     words = ("summarize", str(corpus), "--model", str(run), "--ray", "local", "--jobs", "2", "--out", str(out))
-    return subprocess.Popen(
-        [sys.executable, "-m", "sumpool", *words, *settings, *options],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    return start("-m", "sumpool", *words, *settings, *options)
 
 
 def _kill_worker(command: int, draw: random.Random) -> bool:
-    """Kill a worker, once there is one, and return whether there was."""
+    """Kill a worker of the local cluster of a command, once there is one, and return whether there was."""
     end = time.monotonic() + _SECONDS
     while time.monotonic() < end and Path(f"/proc/{command}").exists():
-        if workers := worker_processes(command):
+        workers = []
+        for process in family(command):
+            with suppress(OSError):  # it has ended
+                if b"Summarizer" in Path(f"/proc/{process}/cmdline").read_bytes():
+                    workers.append(process)
+        if workers:
             with suppress(ProcessLookupError):
                 os.kill(draw.choice(workers), signal.SIGKILL)
                 return True
         time.sleep(0.05)
     return False
-
-
-def worker_processes(command: int) -> list[int]:
-    """Return the workers of a local cluster that a process has started."""
-    workers = []
-    for process in family(command):
-        with suppress(OSError):  # it has ended
-            if b"Summarizer" in Path(f"/proc/{process}/cmdline").read_bytes():
-                workers.append(process)
-    return workers

@@ -14,7 +14,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
+from functools import cached_property
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final
@@ -39,7 +40,7 @@ from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.checkpoint import Checkpoint, Checkpoints, TrainingState
 from sumpool.workflows.export_model import export_model
 from tests.conftest import TOY, story, write_rows, write_run
-from tests.torture.figures import Measured
+from tests.torture.figures import Measured, change_value
 
 RANKER = "ranker.safetensors"
 _SMALL = 32
@@ -54,18 +55,21 @@ class Artefact:
     Attributes:
         name: Name, for messages.
         folder: The folder.
-        parts: Folders within it that have a manifest.
         load: Reads a folder as commands do, and returns a digest of what was read.
-        state: Digest of the folder as it is.
+        part: Folder within it that has a manifest and is changed.
         older_states: Digests of what is read instead if the newest part is damaged.
     """
 
     name: str
     folder: Path
-    parts: tuple[str, ...]
     load: Callable[[Path], str]
-    state: str
+    part: str = "."
     older_states: tuple[str, ...] = ()
+
+    @cached_property
+    def state(self) -> str:
+        """Digest of the folder as it is."""
+        return self.load(self.folder)
 
 
 def artefacts(folder: Path) -> list[Artefact]:
@@ -92,18 +96,11 @@ def artefacts(folder: Path) -> list[Artefact]:
     prepared = folder / "prepared"
     find_or_prepare(load_recipe(folder / "toy.yaml").data, prepared, skip_bad_rows=False, report=no_op, check=no_op)
     return [
-        Artefact("run", run, (".",), _load_run, _load_run(run)),
-        Artefact("export", export, (".",), _load_run, _load_run(export)),
-        Artefact("prepared data", prepared, (".",), _load_prepared, _load_prepared(prepared)),
-        Artefact(
-            "checkpoints",
-            checkpoints.folder,
-            (checkpoints.path(3).name,),
-            _load_checkpoint,
-            _load_checkpoint(checkpoints.folder),
-            tuple(older_states),
-        ),
-        Artefact("shipped model", shipped, (".",), _load_run, _load_run(shipped)),
+        Artefact("run", run, _load_run),
+        Artefact("export", export, _load_run),
+        Artefact("prepared data", prepared, _load_prepared),
+        Artefact("checkpoints", checkpoints.folder, _load_checkpoint, checkpoints.path(3).name, tuple(older_states)),
+        Artefact("shipped model", shipped, _load_run),
     ]
 
 
@@ -168,72 +165,64 @@ QUICK: Final = 20
 _SECONDS = 5.0
 _DEADLINE = 20
 _BLOCK = 512
-_SHOWN = 3
-"""Faults that are described."""
 _JSON = (".json", ".jsonl")
 _OTHER_VALUES: tuple[Any, ...] = (
     None, True, -1, 0, 3, 1e308, 1 << 70, "", "text", "\ud800", [], [[]], {}, {"a": 1}, float("nan"), "../../x",
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a mutant led to, and after how many seconds."""
-
-    kind: str
-    seconds: float
-    detail: str = ""
-
-
 def measure(count: int, folder: Path) -> Measured:
     """Load `count` mutants, in turn of each artefact."""
     made = artefacts(folder / "originals")
-    outcomes = []
+    assert all(artefact.state for artefact in made)  # before the first change
+    kinds: Counter[str] = Counter()
+    faults, slowest = [], 0.0
     for number in range(count):
         artefact = made[number % len(made)]
-        outcomes.append(_load_mutant(artefact, random.Random(number), folder / f"mutant-{number}"))
-    kinds = Counter(outcome.kind for outcome in outcomes)
-    faults = [outcome for outcome in outcomes if outcome.kind in _FAULTS]
-    slowest = max(outcome.seconds for outcome in outcomes)
+        kind, detail, seconds = _load_mutant(artefact, random.Random(number), folder / f"mutant-{number}")
+        kinds[kind] += 1
+        slowest = max(slowest, seconds)
+        if kind in _FAULTS or seconds > _SECONDS:
+            faults.append(f"{kind}: {detail}")
     text = ", ".join(f"{kinds[kind]:,} {kind}" for kind in sorted(kinds))
-    examples = "".join(f"; {outcome.detail}" for outcome in faults[:_SHOWN])
-    return Measured(f"{text}; slowest {slowest:.1f} s{examples}", not faults and slowest <= _SECONDS, count)
+    return Measured.by_faults(f"{text}; slowest {slowest:.1f} s", faults, count)
 
 
 _FAULTS = ("silent", "tracebacks", "hangs", "without a name")
 
 
-def _load_mutant(artefact: Artefact, draw: random.Random, folder: Path) -> Outcome:
-    """Copy an artefact by hard links, change one file of the copy, and load it."""
+def _load_mutant(artefact: Artefact, draw: random.Random, folder: Path) -> tuple[str, str, float]:
+    """Copy an artefact by hard links, change one file of the copy, and load it; return outcome, detail and seconds."""
     shutil.copytree(artefact.folder, folder, copy_function=os.link)
     mutate, vouches = draw.choice(_MUTATIONS)
-    part = folder / draw.choice(artefact.parts)
+    part = folder / artefact.part
     change = mutate(part, draw)
     if vouches and (part / NAME).exists():
         _vouch(part)
     start = time.perf_counter()
-    outcome = _outcome(artefact, folder, change, vouches)
+    kind, told = _outcome(artefact, folder, vouches)
+    seconds = time.perf_counter() - start
     shutil.rmtree(folder)
-    return replace(outcome, seconds=time.perf_counter() - start)
+    return kind, f"{artefact.name}: {change}{told}", seconds
 
 
-def _outcome(artefact: Artefact, folder: Path, change: str, vouches: bool) -> Outcome:
-    what = f"{artefact.name}: {change}"
+def _outcome(artefact: Artefact, folder: Path, vouches: bool) -> tuple[str, str]:
+    """Load a mutant; return what that led to, and the error if there was one."""
     try:
         with _deadline():
             state = artefact.load(folder)
     except SumpoolError as error:
         is_named = folder.name in str(error) and "\n" not in str(error).strip()
-        return Outcome("refused" if is_named else "without a name", 0, f"{what}: {error!s:.200}")
+        return "refused" if is_named else "without a name", f": {error!s:.200}"
     except TimeoutError:
-        return Outcome("hangs", 0, what)
+        return "hangs", ""
     except Exception as error:
-        return Outcome("tracebacks", 0, f"{what}: {error!r:.200}")
+        return "tracebacks", f": {error!r:.200}"
     if state == artefact.state:
-        return Outcome("loaded as before", 0)
+        return "loaded as before", ""
     if state in artefact.older_states:
-        return Outcome("older checkpoint", 0)
-    return Outcome("loaded as listed" if vouches else "silent", 0, what)
+        return "older checkpoint", ""
+    return "loaded as listed" if vouches else "silent", ""
 
 
 @contextmanager
@@ -284,10 +273,8 @@ def _damage(folder: Path, draw: random.Random) -> str:
             size = min(_BLOCK, len(content) // 2)
             one, other = sorted(draw.randrange(len(content) - size + 1) for _ in range(2))
             mixed = bytearray(content)
-            mixed[one : one + size], mixed[other : other + size] = (
-                content[other : other + size],
-                content[one : one + size],
-            )
+            mixed[one : one + size] = content[other : other + size]
+            mixed[other : other + size] = content[one : one + size]
             changed = bytes(mixed)
     _write(path, changed)
     return f"bytes from {place} of {path.name}"
@@ -342,7 +329,7 @@ def _edit_manifest(folder: Path, draw: random.Random) -> str:
     if not path.exists():
         return _retype(folder, draw)
     tree = json.loads(path.read_bytes())
-    change = _change_value(tree, draw)
+    change = change_value(tree, draw, _OTHER_VALUES)
     _write(path, json.dumps(tree, sort_keys=True, indent=1).encode())
     return f"manifest: {change}"
 
@@ -358,41 +345,18 @@ def _retype(folder: Path, draw: random.Random) -> str:
     """Change a value of a JSON file, or of the header of a safetensors file, to one of another type."""
     path = _pick(folder, draw, *_JSON, ".safetensors")
     content = path.read_bytes()
+    start, end = 0, len(content)
     if path.suffix == ".safetensors":
-        length = int.from_bytes(content[:8], "little")
-        tree = json.loads(content[8 : 8 + length])
-        change = _change_value(tree, draw)
-        header = json.dumps(tree).encode()
-        _write(path, len(header).to_bytes(8, "little") + header + content[8 + length :])
+        start, end = 8, 8 + int.from_bytes(content[:8], "little")
     elif path.suffix == ".jsonl":
-        lines = content.split(b"\n")
-        number = draw.randrange(max(1, len(lines) - 1))
-        tree = json.loads(lines[number] or b"{}")
-        change = _change_value(tree, draw)
-        lines[number] = json.dumps(tree).encode()
-        _write(path, b"\n".join(lines))
-    else:
-        tree = json.loads(content)
-        change = _change_value(tree, draw)
-        _write(path, json.dumps(tree).encode())
+        start = draw.choice([0, *(place + 1 for place, byte in enumerate(content[:-1]) if byte == ord("\n"))])
+        end = content.find(b"\n", start) % (len(content) + 1)  # the end, without a line break
+    tree = json.loads(content[start:end] or b"{}")
+    change = change_value(tree, draw, _OTHER_VALUES)
+    changed = json.dumps(tree).encode()
+    head = len(changed).to_bytes(8, "little") if path.suffix == ".safetensors" else content[:start]
+    _write(path, head + changed + content[end:])
     return f"{path.name}: {change}"
-
-
-def _change_value(tree: Any, draw: random.Random) -> str:  # noqa: ANN401 - any JSON
-    """Replace, remove or rename a random value of a tree in place."""
-    path = ""
-    while isinstance(tree, dict | list) and tree:
-        key = draw.choice(list(tree)) if isinstance(tree, dict) else draw.randrange(len(tree))
-        path += f".{key!s:.20}"
-        if isinstance(tree[key], dict | list) and tree[key] and draw.random() < 0.8:
-            tree = tree[key]
-            continue
-        if draw.random() < 0.2:
-            del tree[key]
-        else:
-            tree[key] = draw.choice(_OTHER_VALUES)
-        break
-    return path.encode("unicode_escape").decode()
 
 
 def _vouch(folder: Path) -> None:

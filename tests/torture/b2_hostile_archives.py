@@ -16,6 +16,9 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final
 
+import torch
+
+from sumpool.data.config import SourceConfig
 from sumpool.data.sources import (
     CsvSourceConfig,
     DatasetsSourceConfig,
@@ -33,9 +36,11 @@ from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.training.checkpoint import FILES, Checkpoints
+from sumpool.training.hardware import peak
 from sumpool.workflows.import_model import import_model
 from tests.conftest import relist, write_run
 from tests.torture.b1_mutants import save_checkpoint
+from tests.torture.b3_bombs import EPUB, ODT, parquet, zipped
 from tests.torture.figures import Measured
 
 ID: Final = "B2"
@@ -45,7 +50,6 @@ QUICK: Final = 6
 _SECONDS = 2.0
 _BYTES = 200 * 2**20
 _BOMB = 200 * 2**20
-_STATUS = Path("/proc/self/status")
 _NAMES = ("../outside", "/tmp/sumpool-outside", "..\\outside", "word/../../../outside")
 _RUN_FILES = ("model.safetensors", "tokenizer.model", "report.json", "ranker.safetensors")
 _MODEL_FILES = (
@@ -56,19 +60,22 @@ _DOCUMENTS = (
     ".txt", ".md", ".rst", ".man", ".html", ".pdf", ".docx", ".odt", ".epub", ".eml", ".jsonl", ".csv", ".tsv",
     ".parquet", ".txt.gz", ".jsonl.gz", ".jsonl.zst", ".pkl", "",
 )  # fmt: skip
-_SOURCES: tuple[tuple[str, Callable[[Path], object]], ...] = (
-    ("rows.jsonl", lambda path: list(JsonlSourceConfig(path=path).rows())),
-    ("rows.jsonl.gz", lambda path: list(JsonlSourceConfig(path=path).rows())),
-    ("rows.jsonl.zst", lambda path: list(JsonlSourceConfig(path=path).rows())),
-    ("rows.csv", lambda path: list(CsvSourceConfig(path=path).rows())),
-    ("rows.csv.gz", lambda path: list(CsvSourceConfig(path=path).rows())),
-    ("rows.parquet", lambda path: list(ParquetSourceConfig(path=path).rows())),
-    ("series.tar.xz", lambda path: list(RfcSourceConfig(path=path).rows())),
-    ("data/a.txt", lambda path: list(FolderSourceConfig(path=path.parent).rows())),
-    ("set/state.json", lambda path: list(DatasetsSourceConfig(path=path.parent).rows())),
-    ("set/dataset_dict.json", lambda path: list(DatasetsSourceConfig(path=path.parent).rows())),
-    ("recipe.yaml", load_recipe),
-)
+
+
+def _rows(config: Callable[..., SourceConfig], folder: bool = False) -> Callable[[Path], object]:
+    """Return a function that reads the rows of a file, or of the folder that it is in."""
+    return lambda path: list(config(path=path.parent if folder else path).rows())
+
+
+_SOURCES: dict[str, Callable[[Path], object]] = {
+    **dict.fromkeys(("rows.jsonl", "rows.jsonl.gz", "rows.jsonl.zst"), _rows(JsonlSourceConfig)),
+    **dict.fromkeys(("rows.csv", "rows.csv.gz"), _rows(CsvSourceConfig)),
+    "rows.parquet": _rows(ParquetSourceConfig),
+    "series.tar.xz": _rows(RfcSourceConfig),
+    "data/a.txt": _rows(FolderSourceConfig, True),
+    **dict.fromkeys(("set/state.json", "set/dataset_dict.json"), _rows(DatasetsSourceConfig, True)),
+    "recipe.yaml": load_recipe,
+}
 
 
 @dataclass(frozen=True)
@@ -118,33 +125,27 @@ def measure(count: int, folder: Path) -> Measured:
         if problem:
             faults.append(f"{case.name}: {problem}")
         shutil.rmtree(work)
-    described = "; ".join(faults[:5])
-    text = f"{count - len(faults):,} of {count:,}; slowest {slowest:.1f} s, most {largest / 2**20:.0f} MB; {described}"
-    return Measured(text.removesuffix("; "), not faults, count)
+    text = f"{count - len(faults):,} of {count:,}; slowest {slowest:.1f} s, most {largest / 2**20:.0f} MB"
+    return Measured.by_faults(text, faults, count)
 
 
 def _read(case: Case, work: Path) -> tuple[float, int, str]:
     """Run a case; return seconds, additional memory in bytes, and the problem if it ends in a traceback."""
-    before, start, problem = _reset_peak(), time.perf_counter(), ""
-    try:
-        case.run(work)
-    except SumpoolError:
-        pass
-    except Exception as error:
-        problem = repr(error)[:200]
-    return time.perf_counter() - start, max(0, _status("VmHWM") - before), problem
+    problem, seconds = "", 0.0
 
+    def read() -> None:
+        nonlocal problem, seconds
+        start = time.perf_counter()
+        try:
+            case.run(work)
+        except SumpoolError:
+            pass
+        except Exception as error:
+            problem = repr(error)[:200]
+        seconds = time.perf_counter() - start
 
-def _reset_peak() -> int:
-    """Reset the peak of the memory of this process, and return its memory; 0 where the system does not tell."""
-    if _STATUS.exists():
-        Path("/proc/self/clear_refs").write_text("5")
-    return _status("VmRSS")
-
-
-def _status(name: str) -> int:
-    lines = _STATUS.read_text().splitlines() if _STATUS.exists() else []
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)
+    used = peak(read, torch.device("cpu")) or 0
+    return seconds, used, problem
 
 
 def _listing(folder: Path, without: Path) -> list[Path]:
@@ -212,7 +213,7 @@ def _pickles(run: Path, canary: Path) -> list[Case]:
             Case(f"pickle as document{suffix}", partial(_file_with, f"document{suffix}", content, _documents))
             for suffix in _DOCUMENTS
         ),
-        *(Case(f"pickle as {name}", partial(_file_with, name, content, read)) for name, read in _SOURCES),
+        *(Case(f"pickle as {name}", partial(_file_with, name, content, read)) for name, read in _SOURCES.items()),
         Case("YAML that names a function", partial(_file_with, "recipe.yaml", yaml, load_recipe)),
         Case("YAML in a run that names a function", partial(_run_with, "recipe.yaml", yaml, run)),
     ]
@@ -252,14 +253,6 @@ def _headers(run: Path) -> list[Case]:
     ]
 
 
-def _zip(parts: Sequence[tuple[zipfile.ZipInfo, bytes]]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for info, content in parts:
-            archive.writestr(info, content, zipfile.ZIP_DEFLATED)
-    return stream.getvalue()
-
-
 def _tar(entries: Sequence[tuple[tarfile.TarInfo, bytes]], mode: str = "w:gz") -> bytes:
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode=mode) as archive:  # type: ignore[call-overload]
@@ -273,25 +266,24 @@ def _archives() -> list[Case]:
     """Return archives whose entries have names outside the folder, or are links."""
     link = zipfile.ZipInfo("word/document.xml")
     link.external_attr = 0o120777 << 16
-    names = [(zipfile.ZipInfo(name), b"x") for name in _NAMES]
+    names: dict[str | zipfile.ZipInfo, bytes] = dict.fromkeys(_NAMES, b"x")
     office = {
-        ".docx": [(link, b"/etc/passwd"), *names],
-        ".odt": [(zipfile.ZipInfo("mimetype"), b"application/vnd.oasis.opendocument.text"), *names],
-        ".epub": [(zipfile.ZipInfo("mimetype"), b"application/epub+zip"), *names],
+        ".docx": {link: b"/etc/passwd", **names},
+        ".odt": {"mimetype": ODT, **names},
+        ".epub": {"mimetype": EPUB, **names},
     }
     links = []
     for kind in (tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.FIFOTYPE):
         links.append(tarfile.TarInfo("rfc1.txt"))
         links[-1].type, links[-1].linkname = kind, "/etc/passwd"
     outside = [tarfile.TarInfo(f"{name}/rfc2.txt") for name in _NAMES]
-    read = dict(_SOURCES)["series.tar.xz"]
     series = _tar([*((info, b"") for info in links), *((info, b"text") for info in outside)])
     return [
         *(
-            Case(f"names in {suffix}", partial(_file_with, f"document{suffix}", _zip(parts), _documents))
+            Case(f"names in {suffix}", partial(_file_with, f"document{suffix}", zipped(parts), _documents))
             for suffix, parts in office.items()
         ),
-        Case("names and links in a series", partial(_file_with, "series.tar.gz", series, read)),
+        Case("names and links in a series", partial(_file_with, "series.tar.gz", series, _SOURCES["series.tar.xz"])),
     ]
 
 
@@ -303,28 +295,11 @@ def _bombs() -> list[Case]:
         made = cache(make)
         return Case(f"bomb {file}", partial(_file_with, file, made, read), made)
 
-    sources = dict(_SOURCES)
     return [
-        *(bomb(f"rows.jsonl{suffix}", make, sources["rows.jsonl"]) for suffix, make in packed.items()),
-        bomb("rows.csv.gz", packed[".gz"], sources["rows.csv.gz"]),
-        bomb("series.tar.gz", lambda: _tar([(tarfile.TarInfo("rfc1.txt"), bytes(_BOMB))]), sources["series.tar.xz"]),
-        bomb("rfc/rfc1.txt.gz", packed[".gz"], _series_folder),
-        bomb("a.zip", lambda: _zip([(zipfile.ZipInfo("mimetype"), bytes(_BOMB))]), _documents),
-        bomb("rows.parquet", _parquet, sources["rows.parquet"]),
+        *(bomb(f"rows.jsonl{suffix}", make, _SOURCES["rows.jsonl"]) for suffix, make in packed.items()),
+        bomb("rows.csv.gz", packed[".gz"], _SOURCES["rows.csv.gz"]),
+        bomb("series.tar.gz", lambda: _tar([(tarfile.TarInfo("rfc1.txt"), bytes(_BOMB))]), _SOURCES["series.tar.xz"]),
+        bomb("rfc/rfc1.txt.gz", packed[".gz"], _rows(RfcSourceConfig, True)),
+        bomb("a.zip", lambda: zipped({"mimetype": bytes(_BOMB)}), _documents),
+        bomb("rows.parquet", partial(parquet, 1, _BOMB, False), _SOURCES["rows.parquet"]),
     ]
-
-
-def _series_folder(path: Path) -> None:
-    list(RfcSourceConfig(path=path.parent).rows())
-
-
-@cache
-def _parquet() -> bytes:
-    """Return a table whose only document is 200 MB long."""
-    import pyarrow as pa
-    from pyarrow import parquet
-
-    table = pa.table({"document": ["a" * _BOMB], "summary": ["b"]})
-    stream = io.BytesIO()
-    parquet.write_table(table, stream, compression="zstd", use_dictionary=False, write_statistics=False)
-    return stream.getvalue()

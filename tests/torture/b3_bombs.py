@@ -7,8 +7,6 @@ import json
 import lzma
 import os
 import struct
-import subprocess
-import sys
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -21,20 +19,24 @@ from typing import Final, NamedTuple
 from sumpool.documents.files import zstd
 from tests.documents.formats.office_files import ODT_SPACES, W, docx, odt, word_paragraph
 from tests.documents.formats.pdf_files import assemble
-from tests.torture.figures import Measured, memory
+from tests.torture.figures import Measured, memory, start
 
 _MEBIBYTE: Final = 2**20
-_ODT: Final = b"application/vnd.oasis.opendocument.text"
-_EPUB: Final = b"application/epub+zip"
+ODT: Final = b"application/vnd.oasis.opendocument.text"
+EPUB: Final = b"application/epub+zip"
 _CONTAINER: Final = b'<container><rootfiles><rootfile full-path="b.opf"/></rootfiles></container>'
 
 
-def _zip(parts: Mapping[str, bytes], method: int = zipfile.ZIP_DEFLATED, stated: int | None = None) -> bytes:
+def zipped(
+    parts: Mapping[str, bytes] | Mapping[str | zipfile.ZipInfo, bytes],
+    method: int = zipfile.ZIP_DEFLATED,
+    stated: int | None = None,
+) -> bytes:
     """Pack parts; with `stated` the entries of the largest say that it has so many bytes."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", method, compresslevel=9) as archive:
         for name, content in parts.items():
-            archive.writestr(name, content)
+            archive.writestr(name, content, method)
     size = struct.pack("<I", max(map(len, parts.values())))
     return stream.getvalue().replace(size, struct.pack("<I", stated)) if stated is not None else stream.getvalue()
 
@@ -43,12 +45,12 @@ def _office(name: str, content: bytes, method: int = zipfile.ZIP_DEFLATED, state
     """A document of a format whose principal part is this."""
     kinds = {
         "docx": {"word/document.xml": content},
-        "odt": {"mimetype": _ODT, "content.xml": content},
-        "epub": {"mimetype": _EPUB, "META-INF/container.xml": content},
+        "odt": {"mimetype": ODT, "content.xml": content},
+        "epub": {"mimetype": EPUB, "META-INF/container.xml": content},
         "pptx": {"ppt/presentation.xml": content},
         "xlsx": {"xl/workbook.xml": content},
     }
-    return _zip(kinds[name], method, stated)
+    return zipped(kinds[name], method, stated)
 
 
 def _large(name: str, method: int, stated: int | None = None) -> bytes:
@@ -66,8 +68,8 @@ def _epub(chapter: bytes, times: int = 1) -> bytes:
     """A book that names a chapter so many times."""
     spine = b'<itemref idref="c"/>' * times
     package = b'<package><manifest><item id="c" href="c.xhtml" media-type="application/xhtml+xml"/></manifest><spine>'
-    return _zip(
-        {"mimetype": _EPUB, "META-INF/container.xml": _CONTAINER, "b.opf": package + spine + b"</spine></package>",
+    return zipped(
+        {"mimetype": EPUB, "META-INF/container.xml": _CONTAINER, "b.opf": package + spine + b"</spine></package>",
          "c.xhtml": chapter}
     )  # fmt: skip
 
@@ -92,14 +94,14 @@ def _deflated(content: bytes, times: int = 1) -> bytes:
     return content
 
 
-def _parquet(rows: int, length: int, dictionary: bool = True) -> bytes:
+def parquet(rows: int, length: int, dictionary: bool = True) -> bytes:
     """A table whose rows have one long text, which a dictionary holds once."""
     import pyarrow
-    from pyarrow import parquet
+    from pyarrow.parquet import write_table
 
     stream = io.BytesIO()
-    table = pyarrow.table({"document": ["a" * length] * rows})
-    parquet.write_table(table, stream, compression="zstd", use_dictionary=dictionary, write_statistics=False)
+    table = pyarrow.table({"document": ["a" * length] * rows, "summary": ["b"] * rows})
+    write_table(table, stream, compression="zstd", use_dictionary=dictionary, write_statistics=False)
     pyarrow.default_memory_pool().release_unused()
     return stream.getvalue()
 
@@ -110,7 +112,7 @@ def _sheet(cells: int) -> bytes:
     relations = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
     package = "http://schemas.openxmlformats.org/package/2006/relationships"
     rows = "".join(f'<row r="{n}"><c r="A{n}" t="s"><v>0</v></c></row>' for n in range(1, cells + 1))
-    return _zip(
+    return zipped(
         {
             "_rels/.rels": f'<Relationships xmlns="{package}"><Relationship Id="r1" Type="{relations}/officeDocument" '
             'Target="xl/workbook.xml"/></Relationships>'.encode(),
@@ -176,7 +178,7 @@ BOMBS: Final[Mapping[str, Callable[[], bytes]]] = {
         for kind in ("docx", "odt", "epub", "pptx", "xlsx")
     },
     "lzma.docx": partial(_large, "docx", zipfile.ZIP_LZMA),
-    "mimetype.odt": lambda: _zip({"mimetype": bytes(900 * _MEBIBYTE)}, zipfile.ZIP_BZIP2),
+    "mimetype.odt": lambda: zipped({"mimetype": bytes(900 * _MEBIBYTE)}, zipfile.ZIP_BZIP2),
     "parts.docx": lambda: docx("", {f"word/{n}.xml": "<a/>" for n in range(5_000)}),
     "entries.docx": lambda: b"PK\x03\x04" + b"PK\x01\x02" * 200_000,
     "paragraphs.docx": lambda: docx(word_paragraph("a") * 2_000_000),
@@ -214,8 +216,8 @@ BOMBS: Final[Mapping[str, Callable[[], bytes]]] = {
     "kids.pdf": lambda: pdf_of_pages(_deflated(b"BT /F1 9 Tf 72 700 Td (Hosts send.) Tj ET"), b"/FlateDecode", 150_000),
     "arrays.pdf": lambda: pdf_of_pages(b"[" * 900_000, b"[]"),
     # rows
-    "dictionary.parquet": partial(_parquet, 20, 30 * _MEBIBYTE),
-    "row.parquet": partial(_parquet, 1, 400 * _MEBIBYTE, False),
+    "dictionary.parquet": partial(parquet, 20, 30 * _MEBIBYTE),
+    "row.parquet": partial(parquet, 1, 400 * _MEBIBYTE, False),
     "rows.jsonl.gz": lambda: gzip.compress(b'{"text": "' + b"a" * (900 * _MEBIBYTE) + b'"}', 9),
     "deep.jsonl": lambda: b'{"text": ' + b"[" * 900_000,
     "field.csv.gz": lambda: gzip.compress(b"id,text\n1," + b"a" * (900 * _MEBIBYTE), 9),
@@ -327,17 +329,14 @@ def measure(count: int, folder: Path) -> Measured:
         summaries = sum(bool(row["summary"]) for row in rows)
         if (len(rows), summaries) != (_FOLDER, _FOLDER - _FOLDER_BOMBS):
             faults.append(f"folder: {len(rows)} rows, {summaries} summaries")
-    found = "".join(f"; {fault}" for fault in faults[:5])
-    text = f"{count - len(faults)} of {count}; slowest {seconds:.1f} s, most {megabytes:.0f} MB{found}"
-    return Measured(text, not faults, count)
+    text = f"{count - len(faults)} of {count}; slowest {seconds:.1f} s, most {megabytes:.0f} MB"
+    return Measured.by_faults(text, faults, count)
 
 
 def _summarize(path: Path) -> _Answer:
-    command = [sys.executable, "-m", "sumpool", "summarize", "--fast", "--json", str(path)]
-    out = path.parent / "out.jsonl"
+    out, peak = path.parent / "out.jsonl", 0.0
     with out.open("wb") as stream:
-        process = subprocess.Popen(command, stdout=stream, stderr=subprocess.DEVNULL)
-        peak = 0.0
+        process = start("-m", "sumpool", "summarize", "--fast", "--json", str(path), stdout=stream)
         while not (ended := os.wait4(process.pid, os.WNOHANG))[0]:
             peak = max(peak, memory(process.pid))
             sleep(0.02)

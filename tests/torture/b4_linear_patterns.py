@@ -53,8 +53,8 @@ def measure(count: int, folder: Path) -> Measured:
                     break
             if not is_linear:
                 faults.append(f"{name}.{method} on {part!r}: {1000 * short:.0f} ms, then {1000 * long:.0f} ms")
-    text = f"{len(patterns)} expressions and methods; {'; '.join(faults[:8])}".removesuffix("; ")
-    return Measured(text, not faults, max(count, len(patterns) * len(PARTS)))
+    cases = max(count, len(patterns) * len(PARTS))
+    return Measured.by_faults(f"{len(patterns)} expressions and methods", faults, cases)
 
 
 def _text(pattern: re.Pattern[Any], part: str, size: int) -> str | bytes:

@@ -75,7 +75,7 @@ def measure(count: int, folder: Path) -> Measured:
             if outcome.startswith("fault"):
                 found.append(f"{name} {number} {outcome}")
     text = f"{outcomes['read']:,} read, {outcomes['refused']:,} refused, {outcomes['budget']:,} of them by the budget"
-    return Measured("; ".join([text, *found[:5]]), not found, outcomes.total())
+    return Measured.by_faults(text, found, outcomes.total())
 
 
 def samples_of(folder: Path) -> dict[str, list[bytes]]:

@@ -45,7 +45,7 @@ from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit
 from sumpool.training.hardware import choose_generation_precision
-from tests.conftest import story
+from tests.conftest import story, write_lines
 from tests.torture.figures import Measured
 from tests.training.toy import new_run
 
@@ -81,12 +81,6 @@ _SPECIAL: dict[str, Sequence[object]] = {
 _REACH = 70, 2
 """Most that a whole number, and any other number, exceeds its lower bound by."""
 _BOUNDARIES = "sumpool.core.boundaries"
-_SECTIONS: dict[str, type[Settings]] = {
-    "model": ModelConfig,
-    "train": TrainConfig,
-    "summarize": DecodingConfig,
-    "evaluate": EvaluationConfig,
-}
 
 
 class RecipeSampler:
@@ -109,13 +103,13 @@ class RecipeSampler:
 
     def _tree(self) -> dict[str, Any]:
         heads = self._draw.choice((1, 2, 4))
-        model = self.section(_SECTIONS["model"])
+        model = self.section(ModelConfig)
         model |= {"heads": heads, "dim": heads * self._draw.choice((2, 4, 8))}
         model["encoder"] = [self.section(EncoderLayerConfig) for _ in range(self._draw.choice((1, 1, 2, 3)))]
         tree: dict[str, Any] = {"name": "sampled", "seed": self._draw.choice((0, 7, 2**31 - 1)), "model": model}
         tree["data"] = self._data
-        for name in ("train", "summarize", "evaluate"):
-            tree[name] = self.section(_SECTIONS[name])
+        for name, section in (("train", TrainConfig), ("summarize", DecodingConfig), ("evaluate", EvaluationConfig)):
+            tree[name] = self.section(section)
         weights = {name: self._draw.choice((0, 0.1, 1, 10)) for name in loss_names(model)}
         tree["train"] |= {"device": "cpu", "steps": 2, "loss_weights": weights}
         if self._draw.random() < 0.3:
@@ -196,6 +190,8 @@ def _bounds(metadata: Sequence[object]) -> tuple[float, float]:
 
 def loss_names(model: dict[str, Any]) -> list[str]:
     """Names of the auxiliary losses of a model, from its settings in a recipe file."""
+    if "layers" in model:
+        return list(LanguageModelConfig.model_validate(model).boundary_losses)
     decoder = model.get("decoder") or {}
     names = ["length"] * bool(decoder.get("predict_length"))
     names += ["coverage"] * bool(model.get("output", {}).get("coverage"))
@@ -229,8 +225,7 @@ def sample_language_model(
         train = sampler.section(TrainConfig) | {"device": "cpu", "steps": 2}
         tree: dict[str, Any] = {"name": "sampled", "task": "language_modeling", "data": data, "model": model}
         try:
-            losses = LanguageModelConfig.model_validate(model).boundary_losses
-            tree["train"] = train | {"loss_weights": {name: draw.choice((0, 1)) for name in losses}}
+            tree["train"] = train | {"loss_weights": {name: draw.choice((0, 1)) for name in loss_names(model)}}
             return tree, LanguageModelRecipe.model_validate(tree)
         except ValidationError:  # a rule over several settings, such as boundaries that need later tokens
             continue
@@ -241,11 +236,6 @@ def write_text(folder: Path) -> dict[str, Any]:
     (folder / "text.txt").write_text("\n".join(story(number, 9) for number in range(12)))
     source = {"kind": "plain", "path": str(folder / "text.txt")}
     return {"source": source, "prepared": str(folder / "prepared-text"), "subwords": 80}
-
-
-def text_loss_names(model: dict[str, Any]) -> tuple[str, ...]:
-    """Return the names of the losses of a language model, from its settings."""
-    return tuple(LanguageModelConfig.model_validate(model).boundary_losses)
 
 
 def run_language_model(recipe: LanguageModelRecipe, run: Path) -> str:
@@ -277,8 +267,7 @@ _SENTENCES = {"train": (1, 3, 5, 9), "validation": (2, 3), "test": (1, 4)}
 def measure(count: int, folder: Path) -> Measured:
     """Run `count` recipes on four documents."""
     faults = run_recipes(folder, 1, count)
-    text = f"{count - len(faults):,} of {count:,}" + "".join(f"; {fault}" for fault in faults[:3])
-    return Measured(text, not faults, count)
+    return Measured.by_faults(f"{count - len(faults):,} of {count:,}", faults, count)
 
 
 def run_recipes(folder: Path, seed: int, count: int) -> list[str]:
@@ -306,9 +295,8 @@ def write_data(folder: Path) -> dict[str, Any]:
             text = story(number, sentences)
             row = {"id": f"{split}{number}", "document": text, "summary": text.split(".")[0] + "."}
             rows.append(row | {"label": f"{number % 2}"})
-        path = folder / f"{split}.jsonl"
-        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        source[split] = str(path)
+        write_lines(folder / f"{split}.jsonl", rows)
+        source[split] = str(folder / f"{split}.jsonl")
     return {"source": source, "prepared": str(folder / "prepared"), "vocabulary": 300, "phrases": 320, "workers": 1}
 
 
@@ -330,11 +318,8 @@ def run_recipe(recipe: BaseRecipe, folder: Path) -> str:
             return "weights are not finite"
         return (_summarize if recipe.task == "summarization" else _classify)(recipe, setup, run)
     except SumpoolError as error:
-        return (
-            ""
-            if isinstance(recipe, Recipe) and _depends_on_data(recipe, str(error))
-            else f"{type(error).__name__}: {error}"
-        )
+        is_late = isinstance(recipe, Recipe) and _depends_on_data(recipe, str(error))
+        return "" if is_late else f"{type(error).__name__}: {error}"
     except Exception as error:  # a crash is what this figure counts
         places = [frame for frame in traceback.extract_tb(error.__traceback__) if "/sumpool/" in frame.filename]
         place = f"{Path(places[-1].filename).name}:{places[-1].lineno}" if places else ""

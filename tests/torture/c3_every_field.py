@@ -13,7 +13,7 @@ from sumpool.recipe.load import family, load_any_recipe, section
 from sumpool.recipe.schema import Recipe
 from sumpool.settings import Settings, config_class, kinds
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
-from tests.torture.c2_valid_recipes import labelled, loss_names, run_recipe, text_loss_names, write_data, write_text
+from tests.torture.c2_valid_recipes import labelled, loss_names, run_recipe, write_data, write_text
 from tests.torture.figures import Measured
 
 ID: Final = "C3"
@@ -33,23 +33,17 @@ _BASE: dict[str, Any] = {
     "decoder": {"layers": 1},
     "output": {"kind": "pointer", "key": 4, "preceding": 4},
 }
-_TEXT_MODEL: dict[str, Any] = {
-    "dim": 8,
-    "heads": 2,
-    "feed_forward": 4,
-    "layers": [1, 1, 1],
-    "boundaries": [{"kind": "whitespace"}],
-    "length": 16,
-}
+_TEXT_MODEL: dict[str, Any] = {"dim": 8, "heads": 2, "feed_forward": 4, "layers": [1, 1, 1], "length": 16}
+_TEXT_MODEL |= {"boundaries": [{"kind": "whitespace"}]}
 
 
 def measure(count: int, folder: Path) -> Measured:
     """Load a recipe for every setting and value, at most `count` of them; train and summarise if it loads."""
-    base = {"name": "every", "data": write_data(folder), "model": _BASE}
-    base |= {"train": {"steps": 1, "device": "cpu"}, "summarize": {"device": "cpu"}, "evaluate": {"resamples": 100}}
+    common: dict[str, Any] = {"name": "every", "train": {"steps": 1, "device": "cpu"}}
+    base = common | {"data": write_data(folder), "model": _BASE}
+    base |= {"summarize": {"device": "cpu"}, "evaluate": {"resamples": 100}}
     data = write_text(folder) | {"clean": {"language": "en"}}
-    trained: dict[str, Any] = {"train": {"steps": 1, "device": "cpu"}}
-    texts = {"name": "every", "task": "language_modeling", "data": data, "model": _TEXT_MODEL} | trained
+    texts = common | {"task": "language_modeling", "data": data, "model": _TEXT_MODEL}
     places = [*_settings(Recipe, base, ()), *_settings(LanguageModelRecipe, texts, ())]
     cases = [(place, tree, value) for place, tree in places for value in _VALUES]
     chosen = random.Random(1).sample(cases, min(count, len(cases)))
@@ -60,7 +54,7 @@ def measure(count: int, folder: Path) -> Measured:
         if fault:
             faults.append(f"{_name(place)}={str(value)[:40]}: {fault[:300]}")
     text = f"{refused:,} refused, {len(chosen) - refused - len(faults):,} usable, {len(faults):,} neither"
-    return Measured(text + "".join(f"; {fault}" for fault in faults[:3]), not faults, len(chosen))
+    return Measured.by_faults(text, faults, len(chosen))
 
 
 def _try(place: tuple[str | int, ...], tree: dict[str, Any], folder: Path) -> tuple[str, bool]:
@@ -117,8 +111,7 @@ def _with(tree: dict[str, Any], place: tuple[str | int, ...], value: object) -> 
     container[place[-1]] = value
     if place[0] == "model":
         with suppress(AttributeError, KeyError, TypeError, ValueError):  # a model of a wrong form, which is refused
-            names = text_loss_names if "layers" in changed["model"] else loss_names
-            changed["train"]["loss_weights"] = dict.fromkeys(names(changed["model"]), 0.5)
+            changed["train"]["loss_weights"] = dict.fromkeys(loss_names(changed["model"]), 0.5)
     return changed
 
 

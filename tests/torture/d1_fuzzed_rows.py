@@ -4,7 +4,6 @@ import json
 import random
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -49,7 +48,7 @@ def measure(count: int, folder: Path) -> Measured:
             except Exception as error:
                 faults.append(f"{name} of file {number}: {error!r}"[:200])
     told = ", ".join(f"{times:,} {outcome}" for outcome, times in sorted(outcomes.items()))
-    return Measured("; ".join([told, *faults[:5]]), not faults, count)
+    return Measured.by_faults(told, faults, count)
 
 
 def _prepare(path: Path, rows: int) -> str:
@@ -93,59 +92,29 @@ def _content(draw: random.Random, long: int) -> bytes:
     return (b"\xef\xbb\xbf" if draw.random() < 0.1 and lines[0].strip() else b"") + content
 
 
+_VALUES: tuple[object, ...] = (
+    *(None, True, 5, 1e300, [], ["a", "b"], {"x": {"y": []}}, "", " ", "\x00", "a\u2028b\u2029c\x85d", "\ud800"),
+)
+_PIECES = (b"\xff", b"\xc3\x28", b"\x00", b'"', b"}", b"\\", "\u2028".encode(), b"\xed\xa0\x80", b"\r")
+_NO_OBJECTS = (b"", b"   ", b"null", b"[1]", b'"text"', b"NaN", b"1e999", b"[" * 5000 + b"]" * 5000, b"{" * 3000)
+
+
 def _line(draw: random.Random, number: int) -> bytes:
-    row = {"id": f"d{number}", "document": story(number, 3), "summary": story(number, 1)}
+    """Return a row, or one with another value, other keys, damaged bytes, or none."""
+    row: dict[str, object] = {"id": f"d{number}", "document": story(number, 3), "summary": story(number, 1)}
+    line, key = json.dumps(row, ensure_ascii=False).encode(), draw.choice(list(row))
+    place = draw.randrange(len(line))
     if draw.random() < 0.5:
         return json.dumps(row).encode()
-    return draw.choice(_FAULTS)(draw, row)
-
-
-def _other_value(draw: random.Random, row: dict[str, str]) -> bytes:
-    values: tuple[object, ...] = (
-        None,
-        True,
-        5,
-        1e300,
-        [],
-        ["a", "b"],
-        {"x": {"y": []}},
-        "",
-        " ",
-        "\x00",
-        "a\u2028b\u2029c\x85d",
-        "\ud800",
-    )
-    return json.dumps(row | {draw.choice(list(row)): draw.choice(values)}).encode()
-
-
-def _other_keys(draw: random.Random, row: dict[str, str]) -> bytes:
-    key = draw.choice(list(row))
-    changes: tuple[dict[str, object], ...] = (
-        {name: value for name, value in row.items() if name != key},
-        {**row, "x" * draw.randint(1, 9): 1},
-        {**row, "id": "d0"},
-        {f"{name}\n": value for name, value in row.items()},
-    )
-    return json.dumps(draw.choice(changes)).encode()
-
-
-def _damaged(draw: random.Random, row: dict[str, str]) -> bytes:
-    line = json.dumps(row, ensure_ascii=False).encode()
-    place = draw.randrange(len(line))
-    pieces = (b"\xff", b"\xc3\x28", b"\x00", b'"', b"}", b"\\", "\u2028".encode(), b"\xed\xa0\x80", b"\r")
-    return draw.choice((line[:place], line[:place] + draw.choice(pieces) + line[place:]))
-
-
-def _no_object(draw: random.Random, row: dict[str, str]) -> bytes:
-    nested = b"[" * 5000 + b"]" * 5000
-    return draw.choice(
-        (b"", b"   ", b"null", b"[1]", b'"text"', b"NaN", b"1e999", nested, b"{" * 3000, json.dumps(row).encode() * 2)
-    )
-
-
-_FAULTS: tuple[Callable[[random.Random, dict[str, str]], bytes], ...] = (
-    _other_value,
-    _other_keys,
-    _damaged,
-    _no_object,
-)
+    match draw.randrange(4):
+        case 0:
+            return json.dumps(row | {key: draw.choice(_VALUES)}).encode()
+        case 1:
+            fewer = {name: value for name, value in row.items() if name != key}
+            renamed = {f"{name}\n": value for name, value in row.items()}
+            others = (fewer, renamed, row | {"x" * draw.randint(1, 9): 1}, row | {"id": "d0"})
+            return json.dumps(draw.choice(others)).encode()
+        case 2:
+            return draw.choice((line[:place], line[:place] + draw.choice(_PIECES) + line[place:]))
+        case _:
+            return draw.choice((*_NO_OBJECTS, line * 2))

@@ -16,11 +16,7 @@ FIGURE: Final = "a row per document, in order, with text or a reason; t(2n) <= 2
 NIGHT: Final = 100_000
 QUICK: Final = 200
 _SHORT = (
-    "",
-    "   \n\t ",
-    "a",
-    "word",
-    "...!?",
+    *("", "   \n\t ", "a", "word", "...!?"),
     "\U0001f469\u200d\U0001f4bb\U0001f389",
     "\u0627\u0644\u0646\u0635 \u0637\u0648\u064a\u0644.",
     "\u8fd9\u662f\u4e00\u4e2a\u6ca1\u6709\u7a7a\u683c\u7684\u53e5\u5b50\u3002",

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from tests.conftest import story, write_run
+from tests.conftest import story, write_lines, write_run
 from tests.torture.d3_long_document import peak_memory
 from tests.torture.figures import Measured
 
@@ -24,14 +24,13 @@ def measure(count: int, folder: Path) -> Measured:
     texts = [story(number, 2) for number in range(_TEXTS)]
     sizes = (max(count // 100, 1), count)
     for rows in sizes:
-        with (folder / f"{rows}.jsonl").open("w") as lines:
-            for row in range(rows):
-                lines.write(json.dumps({"id": str(row), "document": texts[row % _TEXTS]}) + "\n")
+        lines = ({"id": str(row), "document": texts[row % _TEXTS]} for row in range(rows))
+        write_lines(folder / f"{rows}.jsonl", lines)
     peaks = [peak for peak, _ in peak_memory(*(_command(folder, rows, run) for rows in sizes))]
     is_whole = True
     for rows in sizes:
-        with (folder / f"{rows}.out.jsonl").open() as lines:
-            is_whole &= [json.loads(line)["id"] for line in lines] == list(map(str, range(rows)))
+        with (folder / f"{rows}.out.jsonl").open() as written:
+            is_whole &= [json.loads(line)["id"] for line in written] == list(map(str, range(rows)))
     growth = peaks[1] - peaks[0]
     text = f"{peaks[0]:.0f} MB, then {peaks[1]:.0f} MB" + ("" if is_whole else "; rows differ")
     return Measured(text, is_whole and growth <= _GROWTH, count)

@@ -15,13 +15,14 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
 from tests.conftest import story
-from tests.torture.figures import Measured, memory, wait
+from tests.torture.figures import Measured, memory, start, wait
 
 ID: Final = "F5"
 FIGURE: Final = (
@@ -41,9 +42,9 @@ _MIB = 2**20
 def serving(folder: Path, *options: str) -> Iterator[tuple[int, "subprocess.Popen[str]"]]:
     """Serve the shipped model in a process of its own; gives its port and its process, whose stderr is a file."""
     (folder / "token").write_text(_TOKEN)
-    command = [sys.executable, "-m", "sumpool", "serve", "--port", "0", "--token-file", str(folder / "token"), *options]
+    words = ("serve", "--port", "0", "--token-file", str(folder / "token"), *options)
     log = folder / "log"
-    with log.open("w") as errors, subprocess.Popen(command, stderr=errors, text=True) as process:
+    with log.open("w") as errors, start("-m", "sumpool", *words, stderr=errors) as process:
         wait(lambda: process.poll() is not None or "listening on" in log.read_text(), 120)
         try:
             yield int(re.findall(r":(\d+)/", log.read_text())[0]), process
@@ -66,8 +67,8 @@ def measure(count: int, folder: Path) -> Measured:
             threading.Thread(target=_watch, args=(lambda: peaks.append(memory(process.pid)), ended)),
             threading.Thread(target=_watch, args=(lambda: delays.append(_health(port)), ended)),
         ]
-        command = [sys.executable, "-m", "tests.torture.f5_hostile_clients", str(port)]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as hostile, ThreadPoolExecutor(_HONEST) as clients:
+        hostile = start("-m", "tests.torture.f5_hostile_clients", str(port), stdout=subprocess.PIPE)
+        with hostile, ThreadPoolExecutor(_HONEST) as clients:
             assert hostile.stdout
             hostile.stdout.readline()
             for watcher in watchers:
@@ -156,53 +157,42 @@ def _bodies() -> list[tuple[bytes, bytes]]:
     ]
 
 
+def _trickle(connection: socket.socket, head: bytes) -> None:
+    """Send a head, and then a byte a second."""
+    connection.sendall(head)
+    while True:
+        time.sleep(1)
+        connection.sendall(b"a")
+
+
+def _send(connection: socket.socket, requests: Iterator[tuple[bytes, bytes]]) -> None:
+    """Send the next request, and wait for some answer."""
+    for part in next(requests):
+        connection.sendall(part)
+    connection.recv(4096)
+
+
+def _forever(port: int, attack: Callable[[socket.socket], object]) -> None:
+    while True:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
+            attack(connection)
+
+
 def _attack(port: int) -> None:
     """Attack until killed."""
-    requests = cycle(_bodies())
-    lock = threading.Lock()
-
-    def forever(send: Callable[[socket.socket], object]) -> None:
-        while True:
-            with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=60) as connection:
-                send(connection)
-
-    def trickle(head: bytes) -> Callable[[socket.socket], object]:
-        def send(connection: socket.socket) -> None:
-            connection.sendall(head)
-            while True:
-                time.sleep(1)
-                connection.sendall(b"a")
-
-        return send
-
-    def send_next(connection: socket.socket) -> None:
-        with lock:
-            head, body = next(requests)
-        connection.sendall(head)
-        connection.sendall(body)
-        connection.recv(4096)
-
     large = bytes(32 * _MIB)
-
-    def send_large(path: str) -> Callable[[socket.socket], object]:
-        head = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(large)}\r\n\r\n"
-
-        def send(connection: socket.socket) -> None:
-            connection.sendall(head.encode() + large)
-            connection.recv(4096)
-
-        return send
-
+    length = f"Host: localhost\r\nContent-Length: {len(large)}\r\n\r\n"
+    without_token = [(f"POST {path} HTTP/1.1\r\n{length}".encode(), large) for path in ("/v1/summaries", "/health")]
     attacks = [
-        *[trickle(b"GET /health HTTP/1.1\r\nX: ")] * 250,
-        *[trickle(f"{_JSON}Content-Length: 1000000\r\n\r\n".encode())] * 40,
-        *[send_next] * 8,
-        *[send_large("/v1/summaries"), send_large("/health")] * 20,
+        *[partial(_trickle, head=b"GET /health HTTP/1.1\r\nX: ")] * 250,
+        *[partial(_trickle, head=f"{_JSON}Content-Length: 1000000\r\n\r\n".encode())] * 40,
+        *[partial(_send, requests=cycle(_bodies()))] * 8,
+        *[partial(_send, requests=cycle(without_token))] * 40,
     ]
     sys.stdout.write("begins\n")
     sys.stdout.flush()
     for attack in attacks:
-        threading.Thread(target=forever, args=(attack,), daemon=True).start()
+        threading.Thread(target=_forever, args=(port, attack), daemon=True).start()
     threading.Event().wait()
 
 

@@ -4,14 +4,24 @@ A module has the constants of `Figure` and a function `measure(count, folder)`, 
 an empty folder. Random choices come from a seeded generator, so that a count always makes the same choices.
 """
 
+import multiprocessing
 import os
+import random
 import subprocess
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from copy import deepcopy
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
+
+ROOT = Path(__file__).parents[2]
+
+
+_FAULTS, _SHOWN = 5, 5000
+"""Faults that a table shows, and characters of each."""
 
 
 class Measured(NamedTuple):
@@ -26,6 +36,11 @@ class Measured(NamedTuple):
     text: str
     is_met: bool
     cases: int
+
+    @classmethod
+    def by_faults(cls, text: str, faults: Sequence[str], cases: int) -> "Measured":
+        """Return the result of a check that is met if it finds no fault, of which the first are shown."""
+        return cls("; ".join([text, *(fault[:_SHOWN] for fault in faults[:_FAULTS])]), not faults, cases)
 
 
 class Figure(Protocol):
@@ -45,6 +60,40 @@ class Figure(Protocol):
         ...
 
 
+def change_value(tree: Any, draw: random.Random, values: Sequence[object]) -> str:  # noqa: ANN401 - any JSON
+    """Replace or remove a random value of nested sections and lists in place; return its path."""
+    path = ""
+    while isinstance(tree, dict | list) and tree:
+        key = draw.choice(list(tree)) if isinstance(tree, dict) else draw.randrange(len(tree))
+        path += f".{key!s:.20}"
+        if isinstance(tree[key], dict | list) and tree[key] and draw.random() < 0.8:
+            tree = tree[key]
+            continue
+        if draw.random() < 0.2:
+            del tree[key]
+        else:
+            tree[key] = deepcopy(draw.choice(values))
+        break
+    return path.encode("unicode_escape").decode()
+
+
+def start(*words: str, folder: Path | None = None, **streams: Any) -> "subprocess.Popen[str]":  # noqa: ANN401
+    """Start `python WORDS` in a folder; its output is dropped unless `streams` name another place."""
+    nowhere = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen([sys.executable, *words], cwd=folder, env=environment, text=True, **nowhere | streams)
+
+
+def exit_code_of(target: Callable[..., object], *arguments: object) -> int | None:
+    """Call a function in a process that is forked after the imports of torch; return its exit code."""
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload(["torch._dynamo", "tests.training.toy"])
+    process = processes.Process(target=target, args=arguments)
+    process.start()
+    process.join()
+    return process.exitcode
+
+
 def wait(condition: Callable[[], bool], seconds: float) -> None:
     """Wait until a condition holds, at most for some seconds."""
     end = time.monotonic() + seconds
@@ -55,17 +104,20 @@ def wait(condition: Callable[[], bool], seconds: float) -> None:
 
 def wait_for_lines(path: Path, count: int, process: "subprocess.Popen[Any]", seconds: float) -> None:
     """Wait until a process has written lines to a file, or has ended."""
-    wait(
-        lambda: process.poll() is not None or (path.exists() and path.read_bytes().count(b"\n") >= count),
-        seconds,
-    )
+    wait(lambda: process.poll() is not None or (path.exists() and path.read_bytes().count(b"\n") >= count), seconds)
 
 
-def state(process: int) -> str:
-    """Return the letter of a process's state, such as T when it is stopped; empty if there is no such process."""
+def status(process: int, field: str) -> str:
+    """Return the first word of a field of a process's status; empty if there is no such process."""
     with suppress(OSError):
-        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+        lines = Path(f"/proc/{process}/status").read_text().splitlines()
+        return next((line.split()[1] for line in lines if line.startswith(f"{field}:")), "")
     return ""
+
+
+def has_signal(process: int, field: str, number: int) -> bool:
+    """Return whether a field of a process's status, such as SigCgt for signals that it catches, has a signal."""
+    return bool(int(status(process, field) or "0", 16) & 1 << (number - 1))
 
 
 def family(process: int) -> Iterator[int]:
