@@ -5,7 +5,7 @@ of the time of a process is spent on other things: four layers, three of them wi
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from sumpool.recipe.load import read_tree
 from sumpool.settings import kinds
@@ -29,45 +29,24 @@ SETTINGS: Tree = {
 }
 
 
-class Variant(NamedTuple):
-    """A module of a family's package."""
-
-    family: str
-    kind: str
-
-    def __str__(self) -> str:
-        return f"{self.family}/{self.kind}"
+def variants(*families: str) -> list[str]:
+    """List the variants of families, each as FAMILY/KIND."""
+    return [f"{family}/{kind}" for family in families for kind in kinds(f"sumpool.core.{family}")]
 
 
-class Combination(NamedTuple):
-    """A model of several variants.
+def combinations() -> dict[str, Tree]:
+    """Combine the variants into as few models as hold all of them.
 
-    Attributes:
-        variants: Every variant that the model is made of, once.
-        settings: The recipe without `name` and `data`.
+    Returns:
+        The recipe of each without `name` and `data`, by the variants that it is made of, joined by "+".
     """
-
-    variants: tuple[Variant, ...]
-    settings: Tree
-
-    def __str__(self) -> str:
-        return "+".join(map(str, self.variants))
-
-
-def variants(*families: str) -> list[Variant]:
-    """List the variants of families."""
-    return [Variant(family, kind) for family in families for kind in kinds(f"sumpool.core.{family}")]
-
-
-def combinations() -> list[Combination]:
-    """Combine the variants into as few models as hold all of them."""
     attentions = variants("attention")
     poolers = variants("pooling", "scoring", "boundaries")
     decoders = _decoders()
     outputs = variants("output")
     layers = POOLED + 1
     count = max(-(-len(attentions) // layers), -(-len(poolers) // POOLED), len(decoders), len(outputs))
-    return [
+    return dict(
         _combine(
             [attentions[slot % len(attentions)] for slot in range(first, layers * count, count)],
             [poolers[slot % len(poolers)] for slot in range(first, POOLED * count, count)],
@@ -75,13 +54,13 @@ def combinations() -> list[Combination]:
             outputs[first % len(outputs)],
         )
         for first in range(count)
-    ]
+    )
 
 
-def _decoders() -> list[Variant]:
+def _decoders() -> list[str]:
     """List the variants of decoders whose recipes name one that the recipes after them do not."""
-    chosen: list[Variant] = []
-    seen: set[Variant] = set()
+    chosen: list[str] = []
+    seen: set[str] = set()
     for variant in reversed(variants("cross_attention", "selection", "sentence_encoding")):
         named = set(_variants_in({"encoder": [], "decoder": _recipe(variant)["model"]["decoder"]}))
         if not named <= seen:
@@ -90,11 +69,13 @@ def _decoders() -> list[Variant]:
     return chosen
 
 
-def _combine(attentions: list[Variant], poolers: list[Variant], decoder: Variant, output: Variant) -> Combination:
+def _combine(attentions: list[str], poolers: list[str], decoder: str, output: str) -> tuple[str, Tree]:
     encoder = [_attention(attention) for attention in attentions]
     for depth, pooler in enumerate(poolers):
-        encoder[depth]["pool"] = _pool(depth, pooler)
-        if pooler.kind == "attention_mass":  # reads the weights of few attentions
+        encoder[depth]["pool"] = pool = _recipe(pooler)["model"]["encoder"][0]["pool"]
+        if "keep" in pool:
+            pool["keep"] //= 4**depth  # fewer than in the layer before, as it would change nothing otherwise
+        if pooler == "scoring/attention_mass":  # reads the weights of few attentions
             encoder.append({"attention": encoder[depth]["attention"]})
             encoder[depth] |= _attention(pooler)
     model = MODEL | {
@@ -106,32 +87,24 @@ def _combine(attentions: list[Variant], poolers: list[Variant], decoder: Variant
     for variant in (*poolers, decoder):
         weights |= _recipe(variant)["train"].get("loss_weights", {})
     settings = SETTINGS | {"model": model, "train": SETTINGS["train"] | {"loss_weights": weights}}
-    return Combination(tuple(dict.fromkeys(_variants_in(model))), settings)
+    return "+".join(dict.fromkeys(_variants_in(model))), settings
 
 
-def _attention(variant: Variant) -> Tree:
+def _attention(variant: str) -> Tree:
     return {"attention": _recipe(variant)["model"]["encoder"][0]["attention"]}
 
 
-def _pool(depth: int, variant: Variant) -> Tree:
-    """Pooler of a layer; each keeps fewer vectors than that of the layer before, as it changes nothing otherwise."""
-    pool: Tree = _recipe(variant)["model"]["encoder"][0]["pool"]
-    if "keep" in pool:
-        pool["keep"] //= 4**depth
-    return pool
-
-
-def _recipe(variant: Variant) -> Tree:
+def _recipe(variant: str) -> Tree:
     return read_tree(ROOT / f"recipes/variants/{variant}.yaml")
 
 
-def _variants_in(part: Any, name: str = "") -> Iterator[Variant]:  # noqa: ANN401 - a tree of lists and mappings
+def _variants_in(part: Any, name: str = "") -> Iterator[str]:  # noqa: ANN401 - a tree of lists and mappings
     """List the variants that a part of a recipe names, by the names of their settings."""
     if isinstance(part, list):
         for entry in part:
             yield from _variants_in(entry)
     elif isinstance(part, Mapping):
         if "kind" in part and name in FAMILIES:
-            yield Variant(FAMILIES[name], part["kind"])
+            yield f"{FAMILIES[name]}/{part['kind']}"
         for key, inner in part.items():
             yield from _variants_in(inner, key)

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.conftest import write_lines
 from tests.processes.combinations import MODEL, combinations
 from tests.processes.installed import run, run_line
 
@@ -38,20 +39,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("variants")
     choice = random.Random(1)
     rows = ({"id": f"d{number}", "document": text(choice, 60), "summary": text(choice, 1)} for number in range(24))
-    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    write_lines(folder / "rows.jsonl", rows)
     (folder / "doc.txt").write_text(text(choice, 60))
-    data = {
-        "source": {"kind": "jsonl", "path": "rows.jsonl", "validation_share": 0.1, "test_share": 0.1},
-        "prepared": "prepared",
-        "vocabulary": 300,
-        "phrases": 400,  # for boundaries of kind unigram
-        "workers": 1,
-    }
-    changed = [{"model": one.settings["model"], "train": one.settings["train"]} for one in COMBINATIONS]
+    source = {"kind": "jsonl", "path": "rows.jsonl", "validation_share": 0.1, "test_share": 0.1}
+    data = {"source": source, "prepared": "prepared", "vocabulary": 300, "workers": 1}
+    data["phrases"] = 400  # for boundaries of kind unigram
+    recipes = [*COMBINATIONS.values()]
+    changed = [{"model": settings["model"], "train": settings["train"]} for settings in recipes]
     sweep = {
         "sweep": "all",
         "source_tokens": 1500,  # more than a batch has, which makes two updates
-        "recipe": {"data": data, **COMBINATIONS[0].settings},
+        "recipe": {"data": data, **recipes[0]},
         "rows": {f"m{number}": change for number, change in enumerate(changed)},
     }
     (folder / "sweep.yaml").write_text(yaml.safe_dump(sweep))
@@ -59,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("number", range(len(COMBINATIONS)), ids=map(str, COMBINATIONS))
+@pytest.mark.parametrize("number", range(len(COMBINATIONS)), ids=COMBINATIONS)
 def test_variants_are_used_by_every_command(number: int, folder: Path) -> None:
     model = f"runs/all/m{number}-seed1"
     table: dict[str, Any] = json.loads((folder / "runs/all/table.json").read_text())
