@@ -1,9 +1,9 @@
 """Commands leave the folders of everything else as they are, and what another process writes, and exit with 2."""
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,10 +12,10 @@ from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import FileDigest, Kind, Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.workflows.sweep import claim_sweep, save_tables
-from tests.conftest import TOY, exit_code
+from tests.conftest import TOY, exit_code, write_lines
 
 
-def listed(folder: Path, kind: Kind, *names: str) -> None:
+def listed(kind: Kind, names: Sequence[str], folder: Path) -> None:
     """Fill a folder with files that its manifest lists."""
     for name in names:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -24,17 +24,8 @@ def listed(folder: Path, kind: Kind, *names: str) -> None:
 
 
 def make_run(folder: Path) -> None:
-    listed(folder, "run", "recipe.yaml", "tokenizer.model", "report.json", "model.safetensors")
-    (folder / "checkpoints" / "step-00000001").mkdir(parents=True)
-    listed(folder / "checkpoints" / "step-00000001", "checkpoint", "state.json")
-
-
-def make_prepared(folder: Path) -> None:
-    listed(folder, "prepared data", "report.json", "train/texts.jsonl", "tokenizer.model")
-
-
-def make_evaluation(folder: Path) -> None:
-    listed(folder, "evaluation", "documents.jsonl", "evaluation.json", "report.json")
+    listed("run", ("recipe.yaml", "tokenizer.model", "report.json", "model.safetensors"), folder)
+    listed("checkpoint", ("state.json",), folder / "checkpoints" / "step-00000001")
 
 
 def make_sweep(folder: Path) -> None:
@@ -52,6 +43,10 @@ def make_files(folder: Path) -> None:
     folder.mkdir()
     for name in ("recipe.yaml", "documents.jsonl", "summaries.jsonl", "table.md", "report.json"):
         (folder / name).write_text("precious")
+
+
+make_prepared = partial(listed, "prepared data", ("report.json", "train/texts.jsonl", "tokenizer.model"))
+make_evaluation = partial(listed, "evaluation", ("documents.jsonl", "evaluation.json", "report.json"))
 
 
 def damaged(make: Callable[[Path], None], name: str) -> Callable[[Path], None]:
@@ -74,6 +69,7 @@ FOLDERS: dict[str, Callable[[Path], None]] = {
     "damaged sweep": damaged(make_sweep, "table.md"),
     "damaged manifest": damaged(make_run, "manifest.json"),
 }
+EVALUATE = ("evaluate", "ours.jsonl", "--references", "references.jsonl")
 COMMANDS: dict[str, Sequence[str]] = {
     "prepare": ("prepare", "toy.yaml", "--set", "data.prepared=FOLDER"),
     "prepare for training": ("train", "toy.yaml", "--set", "data.prepared=FOLDER"),
@@ -81,8 +77,8 @@ COMMANDS: dict[str, Sequence[str]] = {
     "sweep": ("train", "sweep.yaml", "--out", "FOLDER"),
     "export": ("export", "run", "FOLDER"),
     "import": ("import", "bart", "FOLDER"),
-    "evaluate": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--out", "FOLDER"),
-    "evaluate --resume": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--resume", "--out", "FOLDER"),
+    "evaluate": (*EVALUATE, "--out", "FOLDER"),
+    "evaluate --resume": (*EVALUATE, "--resume", "--out", "FOLDER"),
     "summarize": ("summarize", "doc.txt", "--fast", "--out-dir", "FOLDER"),
     "study": ("study", "complexity", "--out", "FOLDER/manifest.json"),
 }
@@ -100,7 +96,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     rows = [{"id": f"d{number}", "document": "Hosts send.", "summary": "Hosts."} for number in range(30)]
     for name in ("rows.jsonl", "references.jsonl", "ours.jsonl"):
-        (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        write_lines(tmp_path / name, rows)
     recipe = TOY.format(folder=tmp_path)
     (tmp_path / "toy.yaml").write_text(recipe)
     (tmp_path / "doc.txt").write_text("Hosts send packets. Gateways drop packets that are too long.")
@@ -131,7 +127,7 @@ def test_the_folder_of_something_else_is_refused_untouched(
 WRITERS: dict[str, Sequence[str]] = {
     "summarize --out": ("summarize", "doc.txt", "--fast", "--out", "x"),
     "summarize --out-dir": ("summarize", "doc.txt", "--fast", "--out-dir", "x"),
-    "evaluate": ("evaluate", "ours.jsonl", "--references", "references.jsonl", "--out", "x"),
+    "evaluate": (*EVALUATE, "--out", "x"),
     "study": ("study", "complexity", "--out", "x"),
     "sweep": ("train", "sweep.yaml", "--out", "x"),
 }

@@ -19,7 +19,7 @@ from sumpool.ranking.fit import Fitting, fit_ranker
 from sumpool.ranking.marks import CHOICES, parse_sheet
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.text.sentences import SentenceSplitter
-from tests.conftest import story
+from tests.conftest import story, write_lines
 from tests.ranking.planted import example, featured, row_of
 
 
@@ -79,11 +79,11 @@ def test_marks_are_fitted_and_tabulated(tmp_path: Path, monkeypatch: pytest.Monk
         )
     (tmp_path / "marks").mkdir()
     for name, rows in (("documents", documents), ("first", marks), ("second", marks[-1:])):
-        (tmp_path / f"marks/{name}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        write_lines(tmp_path / f"marks/{name}.jsonl", rows)
     monkeypatch.setattr(marked_documents, "HERE", tmp_path / "marks")
     run = Path(shutil.copytree(SHIPPED, tmp_path / "run"))
     references = [{"id": str(number), "document": story(number, 20), "summary": "s"} for number in range(5)]
-    (tmp_path / "texts.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in references))
+    write_lines(tmp_path / "texts.jsonl", references)
     monkeypatch.setattr(marked_documents, "LEARNT_DOCUMENTS", 3)
     marked_documents.fit(tmp_path, run, tmp_path / "texts.jsonl")
     ranker = Ranker.load(run)

@@ -35,24 +35,17 @@ def make_row(package: str, seed: int) -> Row:
 
 
 def test_markdown_keeps_the_structure() -> None:
-    blocks = (
-        TextBlock("Report", "heading", 1),
-        TextBlock("Contents", "notice"),
-        TextBlock(SENTENCE),
-        TextBlock("first", "list_item", 1),
-        TextBlock("below", "list_item", 2),
-        TextBlock("year 1990", "table_row"),
-        TextBlock("year 1991", "table_row"),
-        TextBlock("x <- 1\n\ny <- 2", "code"),
-        TextBlock("deep", "list_item", 3),
-    )
+    blocks = [TextBlock("Report", "heading", 1), TextBlock("Contents", "notice"), TextBlock(SENTENCE)]
+    blocks += [TextBlock("first", "list_item", 1), TextBlock("below", "list_item", 2)]
+    blocks += [TextBlock("year 1990", "table_row"), TextBlock("year 1991", "table_row")]
+    blocks += [TextBlock("x <- 1\n\ny <- 2", "code"), TextBlock("deep", "list_item", 3)]
     parsed = load_format("markdown").parse(common.to_markdown(blocks).encode(), DEFAULT_OPTIONS).blocks
     kept = [block for block in blocks if block.kind != "notice"]
     assert [(block.kind, block.text) for block in parsed] == [(block.kind, block.text) for block in kept]
     assert [block.level for block in parsed if block.kind == "list_item"] == [1, 2, 1]
 
 
-def test_rows_that_cannot_be_used_have_a_reason() -> None:
+def test_rows_that_cannot_be_used_have_a_reason_and_duplicates_are_dropped() -> None:
     row = make_row("a", 1)
     assert common.fault(row) == ""
     assert common.fault(replace(row, document=f"{row.document} {row.summary.upper()}")) == "reference in the document"
@@ -62,10 +55,7 @@ def test_rows_that_cannot_be_used_have_a_reason() -> None:
     assert common.fault(replace(row, summary=german)) == "language"
     assert common.coverage("The gauges of rivers and seas", "Rivers have gauges.") == 2 / 3
     assert common.coverage("of the", "of") == 0.0
-
-
-def test_duplicates_are_dropped() -> None:
-    first, second = make_row("a", 1), make_row("b", 2)
+    first, second = row, make_row("b", 2)
     same_document = replace(make_row("c", 3), document=first.document)
     same_summary = replace(make_row("d", 4), summary=second.summary)
     assert list(common.distinct([first, second, same_document, same_summary])) == [first, second]
@@ -335,7 +325,7 @@ def test_the_section_overview_is_the_reference(tmp_path: Path) -> None:
             assert row.document.startswith("# Guide\n\n## Gauges\n\n")
 
 
-def test_an_overview_is_at_the_beginning_and_has_no_list() -> None:
+def test_an_overview_is_at_the_beginning_has_no_list_and_shares_words_with_the_page() -> None:
     blocks = [GUIDE, TextBlock("Overview", "heading", 2), TextBlock(OVERVIEW)]
     blocks += [TextBlock("Its parts are:"), LISTED, TextBlock("More."), *[LISTED] * 10]
     assert overviews.overview(blocks, without_section=False) == (2, 3)
@@ -343,9 +333,6 @@ def test_an_overview_is_at_the_beginning_and_has_no_list() -> None:
     assert overviews.overview(late, without_section=False) == (0, 0)
     reference = [TextBlock("zip", "heading", 1), TextBlock("Source code: Lib/zip.py"), TextBlock(OVERVIEW), LISTED]
     assert overviews.overview(reference, without_section=True) == (2, 3)
-
-
-def test_an_overview_shares_its_words_with_the_page() -> None:
     rest = [TextBlock("Of another subject altogether, namely birds. " * 60)]
     assert not overviews.is_overview(OVERVIEW, rest)
     assert overviews.is_overview(OVERVIEW, [*rest, TextBlock(OVERVIEW)])

@@ -18,14 +18,14 @@ def stop_by(number: signal.Signals) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_check_raises_after_a_signal(number: signal.Signals) -> None:
+def test_check_raises_after_a_signal_and_says_what_became_of_the_work(number: signal.Signals) -> None:
     before = signal.getsignal(number)
     with pytest.raises(Interrupted, match=f"stopped by {number.name}; the work is saved"):
         stop_by(number)
+    told = told_when_stopped("nothing was written")
+    with pytest.raises(Interrupted, match=f"stopped by {number.name}; nothing was written"), told:
+        stop_by(number)
     assert signal.getsignal(number) is before
-
-
-FOREVER = "    threading.Event().wait()"
 
 
 def run_program(*lines: str) -> tuple[int, str]:
@@ -71,16 +71,6 @@ def test_a_second_signal_of_another_number_ends_a_waiting_call() -> None:
     assert (code, told) == (130, "stopped by SIGINT; what was saved before is kept\n")
 
 
-def test_work_without_a_safe_point_ends_after_the_grace() -> None:
-    code, told = run_program(
-        "with interruptible(0.1) as interruption:",
-        "    time.sleep(0.2)  # the grace begins with the signal",
-        "    os.kill(os.getpid(), signal.SIGINT)",
-        FOREVER,
-    )
-    assert (code, told) == (130, "stopped by SIGINT; what was saved before is kept\n")
-
-
 def test_the_grace_does_not_begin_before_the_signal() -> None:
     code, told = run_program(
         "with interruptible(0.5) as interruption:",
@@ -94,24 +84,17 @@ def test_the_grace_does_not_begin_before_the_signal() -> None:
     assert "stopped by SIGINT; the work is saved" in told
 
 
-def test_work_that_is_finishing_is_waited_for() -> None:
+def test_work_without_a_safe_point_ends_after_the_grace_or_when_it_is_finished() -> None:
     code, told = run_program(
         "with interruptible(0.1) as interruption:",
+        "    time.sleep(0.2)  # the grace begins with the signal",
         "    with finishing():",
         "        os.kill(os.getpid(), signal.SIGINT)",
         "        time.sleep(0.5)",
         "        os.write(2, b'saved ')",
-        FOREVER,
+        "    threading.Event().wait()",
     )
     assert (code, told) == (130, "saved stopped by SIGINT; what was saved before is kept\n")
-
-
-def test_the_message_says_what_became_of_the_work() -> None:
-    with (
-        pytest.raises(Interrupted, match="stopped by SIGTERM; nothing was written"),
-        told_when_stopped("nothing was written"),
-    ):
-        raise Interrupted(15)
 
 
 def test_out_of_memory_errors_are_recognised() -> None:

@@ -23,14 +23,8 @@ from sumpool.workflows.train import train
 from tests.test_recipes import RECIPES
 
 ABOUT = "Two friends talk about the history of small railways and visit the people who still run one of them."
-COLUMNS = (
-    "show_uri",
-    "show_description",
-    "episode_uri",
-    "episode_description",
-    "show_filename_prefix",
-    "episode_filename_prefix",
-)
+COLUMNS = ["show_uri", "show_description", "episode_uri", "episode_description"]
+COLUMNS += ["show_filename_prefix", "episode_filename_prefix"]
 
 
 def rows_of(path: Path) -> list[dict[str, str]]:
@@ -60,18 +54,11 @@ def release(folder: Path) -> Path:
         place = folder / f"podcasts-transcripts{suffix}" / "7" / "B" / "show_7bX9"
         place.mkdir(parents=True)
         for number in range(len(texts)):
-            parts = [
-                f"Hello and welcome to tower {number}{suffix}. ",
-                "We walk along the rails. ",
-                "Thank you for listening.",
-            ]
-            speech = [{"alternatives": [{"transcript": part, "words": []}]} for part in parts]
-            results = [
-                *speech[:2],
-                {"alternatives": [{}]},
-                speech[2],
-                {"alternatives": [{"words": [{"word": "Hello"}]}]},
-            ]
+            welcome = f"Hello and welcome to tower {number}{suffix}. "
+            parts = (welcome, "We walk along the rails. ", "Thank you for listening.")
+            first, second, third = ({"transcript": part, "words": []} for part in parts)
+            spoken = [first, second, {}, third, {"words": [{"word": "Hello"}]}]
+            results = [{"alternatives": [part]} for part in spoken]
             (place / f"episode{number}.json").write_text(json.dumps({"results": results}))
     return folder
 
@@ -140,17 +127,10 @@ def test_passages_are_in_the_layout_of_reviews(tmp_path: Path, monkeypatch: pyte
 
 
 STEPS = ("train.steps=3", "train.validate_every=3", "train.batch_tokens=256")
-BART = (
-    "data.tokenizer=null",
-    "data.vocabulary=300",
-    "model.dim=16",
-    "model.heads=2",
-    "model.feed_forward=32",
-    "model.source_length=64",
-    "model.encoder=[{attention: {kind: sliding_window, window: 16}}]",
-    "model.decoder.layers=1",
-    "select.enabled=false",
-)
+SIZES = ("model.dim=16", "model.heads=2", "model.feed_forward=32")
+ENCODER = "model.encoder=[{attention: {kind: sliding_window, window: 16}}]"
+BART = [*SIZES, ENCODER, "model.source_length=64", "model.decoder.layers=1", "select.enabled=false"]
+BART += ["data.tokenizer=null", "data.vocabulary=300"]
 FROM_SCRATCH = "train.init_from=null"
 
 
@@ -199,19 +179,14 @@ def test_cnn_dailymail_with_the_sparsity_loss(tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     Path("cnn_dailymail").mkdir()
     for split in ("train", "validation", "test"):
-        articles = [
-            f"LONDON, England (Reuters) -- Actor {number} met {split}. He left. He sang." for number in range(6)
-        ]
-        rows = {
-            "article": articles,
-            "highlights": ["Actor left .\nHe sang ."] * 6,
-            "id": [f"{split}{n}" for n in range(6)],
-        }
+        articles = [f"LONDON, England (Reuters) -- Actor {n} met {split}. He left. He sang." for n in range(6)]
+        names = [f"{split}{n}" for n in range(6)]
+        rows = {"article": articles, "highlights": ["Actor left .\nHe sang ."] * 6, "id": names}
         pyarrow.parquet.write_table(pyarrow.table(rows), f"cnn_dailymail/{split}-00000-of-00001.parquet")
     assert '"sparsity"' in metrics_of("bart/cnn_dailymail-sparse", *BART, FROM_SCRATCH)
 
 
-LANGUAGE_MODEL = ("model.dim=16", "model.heads=2", "model.feed_forward=32", "model.layers=[1,1,1]", "model.length=64")
+LANGUAGE_MODEL = (*SIZES, "model.layers=[1,1,1]", "model.length=64")
 
 
 @pytest.mark.slow

@@ -28,14 +28,11 @@ def families() -> list[str]:
     ]
 
 
-def test_every_variant_has_a_recipe_and_every_such_recipe_a_variant() -> None:
+def test_every_variant_has_a_recipe_and_a_row_of_the_documentation_and_every_recipe_a_variant() -> None:
     expected = {f"{family}/{kind}.yaml" for family in families() for kind in kinds(f"sumpool.core.{family}")}
     found = {str(path.relative_to(RECIPES / "variants")) for path in (RECIPES / "variants").rglob("*.yaml")}
     assert found == expected
     assert len(found) >= 7
-
-
-def test_the_documentation_has_a_row_for_every_variant() -> None:
     rows = (RECIPES.parent / "docs/variants.md").read_text().splitlines()
     for family in families():
         for kind in kinds(f"sumpool.core.{family}"):
@@ -54,13 +51,10 @@ def test_recipes_load_and_are_dumped_to_equal_ones(every: int, tmp_path: Path) -
             assert recipe.name == f"{path.parent.name}-{path.stem}"
 
 
-def test_sweeps_load_and_are_called_as_their_files() -> None:
-    assert [load_sweep(path).settings.sweep for path in SWEEPS] == [path.stem for path in SWEEPS]
-
-
 def test_names_and_prepared_data_are_unique() -> None:
     """Recipes that share prepared data agree on it."""
     recipes, sweeps = list(map(load_any_recipe, FILES)), list(map(load_sweep, SWEEPS))
+    assert [loaded.settings.sweep for loaded in sweeps] == [path.stem for path in SWEEPS]
     names = [recipe.name for recipe in recipes] + [loaded.settings.sweep for loaded in sweeps]
     assert len(set(names)) == len(names) >= 9
     found: list[DataConfig | TextDataConfig] = [recipe.data for recipe in recipes]
