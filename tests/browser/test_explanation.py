@@ -72,22 +72,6 @@ def test_pointing_at_a_source_marks_summary_sentences(browser: Browser, page: st
         assert (browser.background(f"#s{number}") == pointed) == (f"f{number}" in named)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_links_lead_to_the_source_and_back(browser: Browser, page: str, width: int) -> None:
-    browser.open(page, width=width)
-    link = browser.driver.find_element("css selector", "#s2 a")
-    target = link.get_attribute("href").partition("#")[2]
-    link.click()
-    assert browser.run("return location.hash") == f"#{target}"
-    top = browser.run(f"return document.getElementById('{target}').getBoundingClientRect().top")
-    assert 0 <= top < 900
-    pointed = browser.background(f"#{target}")
-    assert browser.background("#s2") == pointed
-    browser.driver.find_element("css selector", f"#{target} a[href='#s2']").click()
-    assert browser.run("return location.hash") == "#s2"
-    assert browser.background(f"#{target}") == pointed
-
-
 def test_everything_is_reachable_with_the_keyboard(browser: Browser, page: str) -> None:
     from selenium.webdriver import ActionChains, Keys
 
@@ -110,7 +94,7 @@ def test_everything_is_reachable_with_the_keyboard(browser: Browser, page: str) 
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_pages_fit_the_width(browser: Browser, page: str, width: int) -> None:
+def test_pages_fit_the_width_and_links_lead_to_the_source_and_back(browser: Browser, page: str, width: int) -> None:
     browser.open(page, width=width)
     assert browser.run("return document.documentElement.scrollWidth") <= width
     beside = browser.run(
@@ -118,6 +102,17 @@ def test_pages_fit_the_width(browser: Browser, page: str, width: int) -> None:
         " > document.querySelector('.summary').getBoundingClientRect().right"
     )
     assert beside == (width > 1000)
+    link = browser.driver.find_element("css selector", "#s2 a")
+    target = link.get_attribute("href").partition("#")[2]
+    link.click()
+    assert browser.run("return location.hash") == f"#{target}"
+    top = browser.run(f"return document.getElementById('{target}').getBoundingClientRect().top")
+    assert 0 <= top < 900
+    pointed = browser.background(f"#{target}")
+    assert browser.background("#s2") == pointed
+    browser.driver.find_element("css selector", f"#{target} a[href='#s2']").click()
+    assert browser.run("return location.hash") == "#s2"
+    assert browser.background(f"#{target}") == pointed
 
 
 @pytest.mark.parametrize("dark", [False, True])

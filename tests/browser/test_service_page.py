@@ -312,19 +312,7 @@ def test_everything_works_by_keyboard(page: Page) -> None:
     page.until_ready()
     assert len(page.texts(".sentences > li")) == 0
     reached = [page.press(Keys.TAB) for _ in range(11)]
-    assert reached == [
-        "unit",
-        "mode",
-        "points",
-        "sections",
-        "button",
-        "sample",
-        "clear",
-        "button",
-        "button",
-        "button",
-        "summary",
-    ]
+    assert " ".join(reached) == "unit mode points sections button sample clear button button button summary"
     page.press(Keys.ENTER)
     page.browser.until(lambda: page.texts(".sentences > li"))
     assert len(page.texts(".sentences > li")) == 5
@@ -348,33 +336,20 @@ def test_nothing_is_loaded_from_elsewhere(page: Page, service: Service) -> None:
 def test_hostile_texts_are_shown_as_text(page: Page, service: Service, number: int) -> None:
     payload = PAYLOADS[number][: MAX_BYTES // 16 // 4]  # a text may have a sixteenth of the bytes in characters
     text = f"{payload} is a payload. Hosts send {payload} packets.\n\n{payload}"
-    before = page.run("return document.querySelectorAll('*').length - document.querySelectorAll('main *').length")
+    count_outside = "return document.querySelectorAll('*').length - document.querySelectorAll('main *').length"
+    before = page.run(count_outside)
     page.choose("mode", "extractive")
     page.set_length(100, "%")
     page.paste(text)
     page.summarise()
     page.open_evidence()
-    outside = page.run("return document.querySelectorAll('*').length - document.querySelectorAll('main *').length")
+    assert page.run(count_outside) == before
     elements = page.run("return [...document.querySelectorAll('#result *')].map(element => element.localName)")
     attributes = page.run(
         "return [...document.querySelectorAll('#result *')].flatMap(element => element.getAttributeNames())"
     )
-    assert outside == before
-    assert set(elements) <= {
-        "h2",
-        "h3",
-        "div",
-        "article",
-        "p",
-        "details",
-        "summary",
-        "ol",
-        "ul",
-        "li",
-        "mark",
-        "a",
-        "button",
-    }
+    allowed = {"h2", "h3", "div", "article", "p", "details", "summary", "ol", "ul", "li", "mark", "a", "button"}
+    assert set(elements) <= allowed
     assert not [name for name in attributes if name.startswith("on") or name in ("style", "src", "srcdoc")]
     assert page.run("return window.ran") is None
     assert all(address.startswith(service.address) for address in page.browser.requests())
