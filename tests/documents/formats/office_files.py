@@ -2,21 +2,15 @@
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+SHEET = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
-_OFFICE = "urn:oasis:names:tc:opendocument:xmlns"
+_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
+_NAMES = {name: name for name in ("office", "text", "table", "style")} | {"draw": "drawing", "fo": "xsl-fo-compatible"}
 ODT_SPACES = " ".join(
-    f'xmlns:{name}="{_OFFICE}:{path}:1.0"'
-    for name, path in {
-        "office": "office",
-        "text": "text",
-        "table": "table",
-        "style": "style",
-        "draw": "drawing",
-        "fo": "xsl-fo-compatible",
-    }.items()
+    f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{path}:1.0"' for name, path in _NAMES.items()
 )
 
 
@@ -29,28 +23,28 @@ def archive(parts: Mapping[str, str | bytes]) -> bytes:
     return stream.getvalue()
 
 
-def docx(body: str, parts: Mapping[str, str | bytes] | None = None, relations: str = "") -> bytes:
-    """Write a Word document.
+def relationship(id: str, kind: str, target: str, more: str = "") -> str:
+    """Write a relationship of a part of an Office file."""
+    return f'<Relationship Id="{id}" Type="{RELATIONS}/{kind}" Target="{target}" {more}/>'
 
-    Args:
-        body: Elements of the body, with the prefix "w".
-        parts: Further parts.
-        relations: Further relationships of the main part.
-    """
-    package = "http://schemas.openxmlformats.org/package/2006"
+
+def _relationships(*entries: str) -> str:
+    return f'<Relationships xmlns="{_PACKAGE}/relationships">{"".join(entries)}</Relationships>'
+
+
+def docx(body: str, parts: Mapping[str, str | bytes] | None = None, relations: str = "") -> bytes:
+    """Write a Word document with elements of the body, and further parts and relationships of the main one."""
     styles = "".join(
         f'<w:style w:type="paragraph" w:styleId="{name.replace(" ", "")}"><w:name w:val="{name}"/></w:style>'
         for name in ("heading 1", "heading 2", "Title", "caption", "toc 1", "HTML Preformatted", "List Bullet")
     )
     return archive(
         {
-            "[Content_Types].xml": f'<Types xmlns="{package}/content-types">'
+            "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types">'
             '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
             '<Default Extension="xml" ContentType="application/xml"/></Types>',
-            "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
-            f'Type="{RELATIONS}/officeDocument" Target="word/document.xml"/></Relationships>',
-            "word/_rels/document.xml.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="s1" '
-            f'Type="{RELATIONS}/styles" Target="styles.xml"/>{relations}</Relationships>',
+            "_rels/.rels": _relationships(relationship("r1", "officeDocument", "word/document.xml")),
+            "word/_rels/document.xml.rels": _relationships(relationship("s1", "styles", "styles.xml"), relations),
             "word/styles.xml": f'<w:styles xmlns:w="{W}">{styles}</w:styles>',
             "word/document.xml": f'<w:document xmlns:w="{W}" xmlns:r="{RELATIONS}"><w:body>{body}</w:body>'
             "</w:document>",
@@ -85,15 +79,7 @@ def epub(
     guide: str = "",
     parts: Mapping[str, str] | None = None,
 ) -> bytes:
-    """Write a book.
-
-    Args:
-        chapters: Markup by name of the part.
-        title: Title.
-        properties: Attributes of entries of the manifest by name of the part.
-        guide: Entries of the guide.
-        parts: Further parts.
-    """
+    """Write a book of chapters, with attributes of their entries in the manifest, and entries of the guide."""
     items = "".join(
         f'<item id="i{number}" href="{name}" media-type="application/xhtml+xml" {(properties or {}).get(name, "")}/>'
         for number, name in enumerate(chapters)
@@ -113,40 +99,34 @@ def epub(
     )
 
 
-def xlsx(sheets: Mapping[str, list[list[str]]]) -> bytes:
-    """Write a workbook.
+def worksheet(rows: Sequence[str]) -> str:
+    """Write a sheet of a workbook, given the cells of its rows."""
+    numbered = "".join(f'<row r="{number}">{cells}</row>' for number, cells in enumerate(rows, 1))
+    return f'<worksheet xmlns="{SHEET}"><sheetData>{numbered}</sheetData></worksheet>'
 
-    Args:
-        sheets: Rows of cells by name of the sheet.
-    """
-    package = "http://schemas.openxmlformats.org/package/2006"
-    main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    parts: dict[str, str | bytes] = {
-        "_rels/.rels": f'<Relationships xmlns="{package}/relationships"><Relationship Id="r1" '
-        f'Type="{RELATIONS}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
-        "xl/workbook.xml": f'<workbook xmlns="{main}" xmlns:r="{RELATIONS}"><sheets>'
-        + "".join(
-            f'<sheet name="{name}" sheetId="{number}" r:id="s{number}"/>' for number, name in enumerate(sheets, 1)
-        )
-        + "</sheets></workbook>",
-        "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{package}/relationships">'
-        + "".join(
-            f'<Relationship Id="s{number}" Type="{RELATIONS}/worksheet" Target="worksheets/sheet{number}.xml"/>'
-            for number in range(1, len(sheets) + 1)
-        )
-        + "</Relationships>",
-    }
-    for number, rows in enumerate(sheets.values(), 1):
-        cells = "".join(
-            f'<row r="{row}">'
-            + "".join(
-                f'<c r="{chr(64 + column)}{row}" t="inlineStr"><is><t>{text}</t></is></c>'
-                for column, text in enumerate(texts, 1)
-            )
-            + "</row>"
-            for row, texts in enumerate(rows, 1)
-        )
-        parts[f"xl/worksheets/sheet{number}.xml"] = (
-            f'<worksheet xmlns="{main}"><sheetData>{cells}</sheetData></worksheet>'
-        )
-    return archive(parts)
+
+def xlsx(sheets: Mapping[str, Sequence[str]], parts: Mapping[str, str] | None = None, relations: str = "") -> bytes:
+    """Write a workbook of sheets of rows, whose texts have bars between, and further parts of it."""
+    names = "".join(f'<sheet name="{name}" sheetId="{n}" r:id="s{n}"/>' for n, name in enumerate(sheets, 1))
+    paths = [f"worksheets/sheet{number}.xml" for number in range(1, len(sheets) + 1)]
+    return archive(
+        {
+            "_rels/.rels": _relationships(relationship("r1", "officeDocument", "xl/workbook.xml")),
+            "xl/workbook.xml": f'<workbook xmlns="{SHEET}" xmlns:r="{RELATIONS}"><sheets>{names}</sheets></workbook>',
+            "xl/_rels/workbook.xml.rels": _relationships(
+                *(relationship(f"s{number}", "worksheet", path) for number, path in enumerate(paths, 1)), relations
+            ),
+            **{
+                f"xl/{path}": worksheet([_text_cells(row, number) for number, row in enumerate(rows, 1)])
+                for path, rows in zip(paths, sheets.values(), strict=True)
+            },
+            **(parts or {}),
+        }
+    )
+
+
+def _text_cells(row: str, number: int) -> str:
+    return "".join(
+        f'<c r="{column}{number}" t="inlineStr"><is><t>{text}</t></is></c>'
+        for column, text in zip("ABCD", row.split(" | "), strict=False)
+    )

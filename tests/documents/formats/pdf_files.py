@@ -4,12 +4,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-FONTS = {
-    "F1": "Times-Roman",
-    "F2": "Times-Bold",
-    "F3": "Courier",
-    "F4": "Times-Italic",
-}
+FONTS = {"F1": "Times-Roman", "F2": "Times-Bold", "F3": "Courier", "F4": "Times-Italic"}
 
 
 def show(text: str, x: float, y: float, size: float = 10, font: str = "F1", before: str = "") -> str:
@@ -41,14 +36,9 @@ def pdf(
     count: int | None = None,
     layers: Sequence[str] = (),
 ) -> bytes:
-    """Write a PDF file.
+    """Write a PDF file of content streams.
 
-    Args:
-        pages: Content streams.
-        title: Title in the information dictionary.
-        catalog: Further entries of the catalog.
-        count: Number of pages that the page tree claims.
-        layers: Names of optional content, L0, L1 ... in the content streams; those in capitals are on.
+    The page tree claims `count` pages. Layers L0, L1 ... of the content streams are on if their name is in capitals.
     """
     first = 4 + 2 * len(pages)
     properties = " ".join(f"/L{number} {first + number} 0 R" for number in range(len(layers)))

@@ -12,25 +12,21 @@ from sumpool.documents.pdf.blocks import _join_across_breaks as join_across_brea
 from sumpool.documents.pdf.lines import PrintedLine, Segment, clean_characters, join_runs
 from sumpool.documents.pdf.runs import Font, Run, classify_font
 
+BODY = Body(10, 1.2, mono=False, bold=False)
+
 
 def line(text: str, y: float, size: float = 14) -> PrintedLine:
     return PrintedLine([Segment(text, 72, 500, y, size)], 1, 0, 72, 500)
 
 
-def kinds(texts: list[str]) -> list[str]:
-    lines = [line(text, 100 + 16 * number) for number, text in enumerate(texts)]
-    return [block.kind for block in compose_blocks([Group("heading", lines)], lines, "")]
-
-
-def test_a_bold_abstract_is_a_paragraph() -> None:
-    assert kinds(["The package draws plots", "in all formats, with one", "size of the page for each", "of them."]) == [
-        "paragraph"
-    ]
-
-
-def test_a_heading_of_many_lines_is_one() -> None:
-    assert kinds(["The package", "that draws", "plots in", "all formats"]) == ["heading"]
-    assert kinds(["Plots in all formats, vol."]) == ["heading"]
+def test_bold_lines_are_a_heading_or_a_paragraph() -> None:
+    for texts, kind in [
+        (["The package draws plots", "in all formats, with one", "size of the page for each", "of them."], "paragraph"),
+        (["The package", "that draws", "plots in", "all formats"], "heading"),
+        (["Plots in all formats, vol."], "heading"),
+    ]:
+        lines = [line(text, 100 + 16 * number) for number, text in enumerate(texts)]
+        assert [block.kind for block in compose_blocks([Group("heading", lines)], lines, "")] == [kind]
 
 
 def test_lines_are_joined() -> None:
@@ -75,9 +71,6 @@ def test_texts_of_fonts_without_letters_are_scrambled() -> None:
 def test_body_has_the_size_and_spacing_of_most_text() -> None:
     body = measure_body([line("Title", 50, 18), *(line("A line of running text", 100 + 12 * n, 10) for n in range(9))])
     assert (body.size, body.leading, body.mono, body.bold) == (10, 1.2, False, False)
-
-
-def test_text_of_size_zero_is_measured() -> None:
     assert measure_body([line("Hidden in a picture", 100 + n, 0) for n in range(9)]).size == 0.1
 
 
@@ -88,33 +81,29 @@ def test_the_size_of_a_line_is_that_of_its_longest_part() -> None:
 
 
 def test_a_label_without_a_mark_is_a_caption_in_another_style() -> None:
-    body = Body(10, 1.2, mono=False, bold=False)
     text = "Figure 3 The harbour at night"
-
-    def is_caption(printed: PrintedLine, body: Body) -> bool:
-        return group_lines([printed], ["text"], body)[0].kind == "caption"
-
-    assert is_caption(line(text, 100, 9), body)
-    assert not is_caption(line(text, 100, 10), body)
-    assert is_caption(PrintedLine([Segment(text, 72, 500, 100, 10, bold=0.3)], 1, 0, 72, 500), body)
-    assert is_caption(line("Figure 3: The harbour at night", 100, 10), body)
-    assert not is_caption(line("The harbour at night", 100, 9), body)
+    for printed, is_caption in [
+        (line(text, 100, 9), True),
+        (line(text, 100, 10), False),
+        (PrintedLine([Segment(text, 72, 500, 100, 10, bold=0.3)], 1, 0, 72, 500), True),
+        (line("Figure 3: The harbour at night", 100, 10), True),
+        (line("The harbour at night", 100, 9), False),
+    ]:
+        assert (group_lines([printed], ["text"], BODY)[0].kind == "caption") is is_caption
 
 
 def test_a_paragraph_goes_on_behind_a_caption() -> None:
-    body = Body(10, 1.2, mono=False, bold=False)
     opening, caption = line("The harbour of the town is", 700, 10), line("Figure 1: Boats without sails", 740, 10)
     rest = PrintedLine([Segment("closed in winter.", 72, 200, 80, 10)], 2, 0, 72, 500)
     groups = [Group("paragraph", [opening]), Group("caption", [caption]), Group("paragraph", [rest])]
-    assert [group.lines for group in join_across_breaks(groups, body)] == [[opening, rest], [caption]]
+    assert [group.lines for group in join_across_breaks(groups, BODY)] == [[opening, rest], [caption]]
 
 
 def test_name_of_a_journal_with_year_and_volume_is_no_title() -> None:
     lines = [line("Journal of Rain", 40, 20), line("How Towns Keep Water", 120, 16), line("Text", 300, 10)]
-    body = Body(10, 1.2, mono=False, bold=False)
-    assert find_title(lines, body, "") == "Journal of Rain", "nothing says otherwise"
+    assert find_title(lines, BODY, "") == "Journal of Rain", "nothing says otherwise"
     issue = line("214 Journal of Rain, 2016, 10, 214-221", 20, 8)
-    assert find_title([issue, *lines], body, "") == "How Towns Keep Water"
+    assert find_title([issue, *lines], BODY, "") == "How Towns Keep Water"
 
 
 FONT = Font("Times-Roman")
@@ -137,19 +126,14 @@ def test_characters_are_cleaned() -> None:
         assert clean_characters(raw) == clean
 
 
-def test_runs_of_one_line_are_one_segment() -> None:
-    segments = join_runs([run("The", 10, 25), run("harbour", 28, 60), run(".", 60, 62), run("Next", 10, 30, 112)])
-    assert [segment.text for segment in segments] == ["The harbour.", "Next"]
-
-
-def test_wide_gaps_divide_segments() -> None:
-    segments = join_runs([run("left", 10, 25), run("right", 45, 60)])
-    assert [segment.text for segment in segments] == ["left", "right"]
-
-
-def test_runs_drawn_out_of_order_are_joined_by_place() -> None:
-    segments = join_runs([run("harbour", 28, 60), run("Next", 10, 30, 112), run("The", 10, 25)])
-    assert sorted(segment.text for segment in segments) == ["Next", "The harbour"]
+def test_runs_are_joined_to_segments_by_their_places() -> None:
+    for runs, texts in [
+        ([run("The", 10, 25), run("harbour", 28, 60), run(".", 60, 62)], ["The harbour."]),
+        ([run("left", 10, 25), run("right", 45, 60)], ["left", "right"]),
+        ([run("harbour", 28, 60), run("Next", 10, 30, 112), run("The", 10, 25)], ["Next", "The harbour"]),
+        ([run("\x88", 10, 15), run("item", 20, 40)], ["• item"]),
+    ]:
+        assert sorted(segment.text for segment in join_runs(runs)) == texts
 
 
 def test_marks_of_notes_are_dropped_and_powers_kept() -> None:
@@ -161,12 +145,7 @@ def test_marks_of_notes_are_dropped_and_powers_kept() -> None:
     assert (note.text, note.mark) == ("A note", "3")
 
 
-def test_unknown_character_before_a_gap_is_a_bullet() -> None:
-    (segment,) = join_runs([run("\x88", 10, 15), run("item", 20, 40)])
-    assert segment.text == "• item"
-
-
-def test_name_shows_the_style() -> None:
+def test_name_weight_and_flags_show_the_style() -> None:
     for name, bold, italic, mono, math in [
         ("Times-Roman", False, False, False, False),
         ("Times-BoldItalic", True, True, False, False),
@@ -182,13 +161,8 @@ def test_name_shows_the_style() -> None:
     ]:
         assert classify_font(name) == Font(name, bold, italic, mono, math)
 
-
-def test_weight_counts_where_the_name_says_nothing() -> None:
     assert classify_font("F1", weight=700).bold
     assert not classify_font("CMR10", weight=700).bold
-
-
-def test_flags_of_the_descriptor_count() -> None:
     assert classify_font("Any", flags=1).mono
     assert classify_font("Any", flags=1 << 6).italic
     assert classify_font("Any", flags=1 << 18).bold

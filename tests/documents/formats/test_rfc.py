@@ -3,16 +3,16 @@ from itertools import islice
 from pathlib import Path
 
 from sumpool.data.sources import bundled_sample, clean_body
-from sumpool.documents.document import DEFAULT_OPTIONS
-from sumpool.documents.formats.rfc import classify_blocks, is_running_text, opens_dropped_section, parse
+from sumpool.documents.formats.rfc import classify_blocks, is_running_text, opens_dropped_section
 from sumpool.documents.formats.text import reads_as_prose
 from sumpool.text.sentences import list_mark
+from tests.documents.formats.conftest import outline, read, texts
 
 SAMPLE = Path(__file__).parent / "samples/rfc.txt"
 
 
 def test_parts_of_an_rfc_have_their_kinds() -> None:
-    parsed = parse(SAMPLE.read_bytes(), DEFAULT_OPTIONS)
+    parsed = read("rfc", SAMPLE.read_bytes())
     assert parsed.title == "On Gateways and Packets"
     assert [(block.kind, block.level, block.text[:14], block.line) for block in parsed.blocks] == [
         ("notice", 0, "Network Workin", 2),
@@ -35,16 +35,16 @@ def test_parts_of_an_rfc_have_their_kinds() -> None:
 
 
 def test_a_heading_on_the_front_page_is_no_title() -> None:
-    text = b"Request for Comments: 1\n\n          MINUTES OF A MEETING\n\n%s\n\nNotes are for those who attended it.\n"
-    for line in (b"               Preface", b"             1. SUMMARY", b"          (213) 822-1511"):
-        assert parse(text % line, DEFAULT_OPTIONS).title == "MINUTES OF A MEETING"
+    text = "Request for Comments: 1\n\n          MINUTES OF A MEETING\n\n{}\n\nNotes are for those who attended it.\n"
+    for line in ("               Preface", "             1. SUMMARY", "          (213) 822-1511"):
+        assert read("rfc", text.format(line)).title == "MINUTES OF A MEETING"
 
 
 def test_a_list_item_is_no_heading() -> None:
-    text = b"Abstract\n\n   Hosts send.\n\n1. Introduction\n\n   Hosts send:\n\n%s\n\nA. Notes\n\n   Hosts send more.\n"
-    for line in (b"   o  send packets, and", b"   a. Sending", b"   A host that sends"):
-        headings = [block.text for block in parse(text % line, DEFAULT_OPTIONS).blocks if block.kind == "heading"]
-        assert headings == ["Abstract", "1. Introduction", "A. Notes"]
+    text = "Abstract\n\n   Hosts send.\n\n1. Introduction\n\n   Hosts send:\n\n{}\n\nA. Notes\n\n   Hosts send more.\n"
+    for line in ("   o  send packets, and", "   a. Sending", "   A host that sends"):
+        headings = [part for part in outline("rfc", text.format(line)) if part.startswith("h")]
+        assert headings == ["h1 Abstract", "h1 1. Introduction", "h1 A. Notes"]
 
 
 def test_paragraphs_are_those_of_prepared_data() -> None:
@@ -55,7 +55,7 @@ def test_paragraphs_are_those_of_prepared_data() -> None:
     assert len(plain) > 30
     for content in plain:
         prepared = [text[list_mark(text) :] for text in clean_body(content.decode("latin-1")).split("\n\n") if text]
-        blocks = iter([block.text for block in parse(content, DEFAULT_OPTIONS).blocks])
+        blocks = iter(texts("rfc", content))
         assert all(paragraph in blocks for paragraph in prepared)  # in order
 
 
@@ -76,50 +76,35 @@ BIRDS = "Birds sing, and those who keep them have to get up early, whether they 
 
 
 def test_dropped_section_ends_at_any_heading() -> None:
-    for heading in [
-        "Birds",
-        "1.  Birds",
-        "Birds and their Keepers:",
-        "Section 1.",
-        "What is a Bird ?",
-        "Birds!",
-        "Birds\n=====",
-        "1.  Birds, and how those who keep\n    them get up.",
-    ]:
-        assert clean_body(STATUS.format(heading=heading)).endswith(BIRDS)
-        assert "for those who keep birds" not in clean_body(STATUS.format(heading=heading))
+    headings = ["Birds", "1.  Birds", "Birds and their Keepers:", "Section 1.", "What is a Bird ?", "Birds!"]
+    for heading in [*headings, "Birds\n=====", "1.  Birds, and how those who keep\n    them get up."]:
+        body = clean_body(STATUS.format(heading=heading))
+        assert body.endswith(BIRDS)
+        assert "for those who keep birds" not in body
 
 
-def test_dropped_section_ends_at_a_short_line() -> None:
+def test_dropped_section_ends_at_a_short_line_that_is_indented_less() -> None:
     line = "It is kept by those who keep birds and by their children, too"[:59] + "."
     assert clean_body(STATUS.format(heading=line)) == f"{line}\n\n{BIRDS}"
     assert clean_body(STATUS.format(heading=f"A{line}")) == ""
-
-
-def test_dropped_section_without_indentation_goes_on_behind_a_short_sentence() -> None:
-    text = STATUS.replace("\n   ", "\n").format(heading="It is free.")
-    assert clean_body(text) == ""
+    assert clean_body(STATUS.replace("\n   ", "\n").format(heading="It is free.")) == ""
 
 
 def test_underlined_abstract_is_dropped() -> None:
-    text = (
-        STATUS.format(heading="Abstract:\n=========")
-        + "\nIntroduction:\n=============\n\n   They fly, too, most of them.\n"
-    )
-    assert clean_body(text).split("\n\n")[-1] == "They fly, too, most of them."
-    assert BIRDS not in clean_body(text)
+    introduction = "\nIntroduction:\n=============\n\n   They fly, too, most of them.\n"
+    body = clean_body(STATUS.format(heading="Abstract:\n=========") + introduction)
+    assert body.split("\n\n")[-1] == "They fly, too, most of them."
+    assert BIRDS not in body
 
 
 def test_contents_end_at_a_paragraph_far_from_the_margin() -> None:
-    text = (
-        STATUS.format(heading="Table of Contents\n\n1 Birds\n1.1 Other Birds")
-        + """
+    text = STATUS.format(heading="Table of Contents\n\n1 Birds\n1.1 Other Birds").replace(BIRDS[:11], "1.2 Birds")
+    text += """
           A bird house holds several birds, each with its own bed, and
           at least one keeper, who has the key to the door, which the
           birds would love to have.
 """
-    )
-    blocks = [block for block in classify_blocks(text.replace(BIRDS[:11], "1.2 Birds")) if block.part == "prose"]
+    blocks = [block for block in classify_blocks(text) if block.part == "prose"]
     assert blocks[-1].lines[-1].strip() == "birds would love to have."
 
 
