@@ -1,4 +1,5 @@
 import gzip
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -39,9 +40,7 @@ class _Server(BaseHTTPRequestHandler):
             threading.Event().wait(1)
             return
         if self.path.startswith("/drip"):  # a status line, a header or a chunk without an end
-            self.wfile.write(
-                {"/drip/status": b"HTTP", "/drip/header": b"HTTP/1.1 200 OK\r\nA: "}.get(self.path, CHUNKS)
-            )
+            self.wfile.write({"/drip/status": b"HTTP", "/drip/header": b"HTTP/1.1 200\r\nA: "}.get(self.path, CHUNKS))
             with suppress(OSError):
                 for _ in range(40):
                     self.wfile.write(b"1")
@@ -68,13 +67,6 @@ def server() -> Iterator[str]:
         thread.join()
 
 
-def test_addresses_are_recognised() -> None:
-    assert is_address("https://example.com")
-    assert is_address("HTTP://example.com/a.pdf")
-    assert not is_address("ftp://example.com")
-    assert not is_address("http.txt")
-
-
 def test_content_type_and_path_name_the_format(server: str) -> None:
     assert fetch(f"{server}/a.md", Limits(100)) == (b"\xef\xbb\xbf# Title\n\nText.", ".md")
     assert fetch(f"{server}/page", Limits(100)) == (b"# Title\n\nText.", ".md")
@@ -82,6 +74,7 @@ def test_content_type_and_path_name_the_format(server: str) -> None:
 
 
 def test_address_is_a_document(server: str) -> None:
+    assert [is_address(name) for name in (server.upper(), "ftp://example.com", "http.txt")] == [True, False, False]
     for path, text in (("/moved", "Title\n\nText."), ("/latin", "Grüße"), ("/packed", "Text.")):
         (document,) = read_documents(server + path)
         assert (document.id, document.text, document.error) == (server + path, text, "")
@@ -90,15 +83,20 @@ def test_address_is_a_document(server: str) -> None:
 
 
 def test_other_answers_are_errors(server: str) -> None:
-    for path, message in [
-        ("/file", "must be a page, got: 302 Found - Redirection to url 'file:///etc/passwd' is not allowed"),
-        ("/ftp", r"must redirect to an http\(s\) address, got ftp://127.0.0.1/a"),
-        ("/loop", "must be a page, got: 302"),
-        ("/large", "must have at most 0 MiB of content, got more"),
-        ("/cut", "must answer completely, got: IncompleteRead"),
+    for address, message in [
+        (f"{server}/file", "must be a page, got: 302 Found - Redirection to url 'file:///etc/passwd' is not allowed"),
+        (f"{server}/ftp", r"must redirect to an http\(s\) address, got ftp://127.0.0.1/a"),
+        (f"{server}/loop", "must be a page, got: 302"),
+        (f"{server}/large", "must have at most 0 MiB of content, got more"),
+        (f"{server}/cut", "must answer completely, got: IncompleteRead"),
+        ("http://nowhere.invalid/", "must be an address that answers, got: .*; it needs a network"),
+        ("http://127.0.0.1:1/", "must be an address that answers, got: .*; it needs a network"),
+        ("http://", "must be"),
+        ("http://[::1/", "must be"),
+        ("http://a b/", "must be"),
     ]:
-        with pytest.raises(DataError, match=f"{server}{path} {message}"):
-            fetch(server + path, Limits(1000))
+        with pytest.raises(DataError, match=f"{re.escape(address)} {message}"):
+            fetch(address, Limits(1000))
 
 
 def test_slow_answers_are_errors(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,15 +115,3 @@ def test_other_codecs_of_python_are_no_character_sets(server: str) -> None:
     start = time.process_time()
     assert fetch(f"{server}/punycode", Limits(2**20))[0].startswith(b"aaa")
     assert time.process_time() - start < 1
-
-
-def test_missing_network_is_named() -> None:
-    for address in ["http://nowhere.invalid/", "http://127.0.0.1:1/"]:
-        with pytest.raises(DataError, match=r"must be an address that answers, got: .*; it needs a network"):
-            fetch(address, Limits(100))
-
-
-def test_invalid_address_is_named() -> None:
-    for address in ["http://", "http://[::1/", "http://a b/"]:
-        with pytest.raises(DataError, match="must be"):
-            fetch(address, Limits(100))

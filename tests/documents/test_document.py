@@ -3,18 +3,14 @@ import pytest
 from sumpool.documents.document import Document, ParsedDocument, TextBlock, document_title
 
 
-def test_text_is_that_of_the_blocks() -> None:
-    parsed = ParsedDocument((TextBlock("One."), TextBlock(" "), TextBlock("Two.", page=2)), "Title", ("note",))
-    document = Document.from_parsed("a", parsed)
-    assert document.text == "One.\n\nTwo."
-    assert [block.text for block in document.blocks] == ["One.", "Two."]
-    assert document.notes == ("note",)
-
-
-def test_long_headings_are_paragraphs() -> None:
-    blocks = (TextBlock("word " * 39 + "word", "heading", 2), TextBlock("word " * 40 + "word", "heading", 2))
-    kinds = [(block.kind, block.level) for block in Document.from_parsed("-", ParsedDocument(blocks)).blocks]
-    assert kinds == [("heading", 2), ("paragraph", 0)]
+def test_empty_blocks_are_dropped_and_long_headings_are_paragraphs() -> None:
+    heading, long = "word " * 39 + "word", "word " * 40 + "word"
+    blocks = (TextBlock("One."), TextBlock(" "), TextBlock(heading, "heading", 2), TextBlock(long, "heading", 2))
+    document = Document.from_parsed("a", ParsedDocument(blocks, "Title", ("note",)))
+    assert document.text == f"One.\n\n{heading}\n\n{long}"
+    kinds = [(block.kind, block.level) for block in document.blocks]
+    assert kinds == [("paragraph", 0), ("heading", 2), ("paragraph", 0)]
+    assert (document.title, document.notes) == ("Title", ("note",))
 
 
 def test_invisible_characters_of_blocks_are_counted() -> None:

@@ -5,8 +5,6 @@ from pathlib import Path
 
 import pyarrow
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pyarrow import parquet
 
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions
@@ -21,19 +19,29 @@ def table(**columns: list[object]) -> bytes:
     return content.getvalue()
 
 
-def test_json_lines_have_titles_and_notes(tmp_path: Path) -> None:
+def test_json_lines_are_documents(tmp_path: Path) -> None:
+    rows = [
+        json.dumps({"id": "a", "title": "A\u200b title", "article": "Some\u200b text.", "story": "Once."}),
+        json.dumps({"id": 2, "article": "Second."}),
+        json.dumps({"article": "Third."}),
+        "{broken",
+        json.dumps({"id": "b", "title": "x"}),
+        json.dumps({"id": "c", "text": 1}),
+    ]
     path = tmp_path / "x.jsonl"
-    path.write_text(json.dumps({"id": "a", "title": "A\u200b title", "text": "Some\u200b text."}))
-    expected = Document("a", "Some text.", title="A title", notes=("1 invisible character removed",))
-    assert list(read_documents(str(path))) == [expected]
-    assert list(row_documents("x", path.read_bytes(), "jsonl", DEFAULT_OPTIONS)) == [expected]
-
-
-def test_long_line_is_an_error(tmp_path: Path) -> None:
-    path = tmp_path / "x.jsonl"
-    path.write_text('{"text": "' + "x" * 100)
-    (document,) = read_documents(str(path), ReadOptions(max_bytes=50))
-    assert document.error == f"{path}:1 must have at most 0 MiB of content, got more; raise --max-bytes to read it"
+    path.write_text("\n".join(rows))
+    documents = list(read_documents(str(path)))
+    assert list(row_documents(str(path), path.read_bytes(), "jsonl", DEFAULT_OPTIONS)) == documents
+    first, second, third, broken, *others = documents
+    assert first == Document("a", "Some text.", title="A title", notes=("1 invisible character removed",))
+    assert (second, third) == (Document("2", "Second."), Document(f"{path}:3", "Third."))
+    assert (broken.id, broken.text) == (f"{path}:4", "")
+    assert broken.error.startswith(f"{path}:4 must be a JSON object")
+    assert [(document.id, document.error) for document in others] == [
+        ("b", f"{path}:5 must have a field 'document', got 'id', 'title'"),
+        ("c", f"{path}:6 'text' must be text, got int"),
+    ]
+    assert next(iter(read_documents(str(path), ReadOptions(field="story")))).text == "Once."
 
 
 def test_parquet_rows_are_documents() -> None:
@@ -48,20 +56,22 @@ def test_parquet_rows_are_documents() -> None:
 
 
 def test_trained_field_is_taken_where_a_row_has_it() -> None:
-    content = b'{"text": "Usual.", "body": "Trained."}\n{"text": "Usual."}\n'
-    rows = row_documents("x.jsonl", content, "jsonl", ReadOptions(trained_field="body"))
-    assert [row.text for row in rows] == ["Trained.", "Usual."]
-    rows = row_documents("x.jsonl", content, "jsonl", ReadOptions(field="text", trained_field="body"))
-    assert [row.text for row in rows] == ["Usual.", "Usual."]
-    parquet = table(text=["Usual."], body=["Trained."])
-    assert [row.text for row in row_documents("x", parquet, "parquet", ReadOptions(trained_field="body"))] == [
-        "Trained."
-    ]
+    lines = b'{"text": "Usual.", "body": "Trained."}\n{"text": "Usual."}\n'
+    for content, kind, field, expected in [
+        (lines, "jsonl", None, ["Trained.", "Usual."]),
+        (lines, "jsonl", "text", ["Usual.", "Usual."]),
+        (table(text=["Usual."], body=["Trained."]), "parquet", None, ["Trained."]),
+    ]:
+        rows = row_documents("x", content, kind, ReadOptions(field=field, trained_field="body"))
+        assert [row.text for row in rows] == expected
 
 
-def test_damaged_parquet_is_an_error() -> None:
+def test_damaged_and_truncated_files_are_errors(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"x.parquet must be complete, got: .* after row 0; get the file again"):
         list(row_documents("x.parquet", b"PAR1" + b"x" * 50, "parquet", DEFAULT_OPTIONS))
+    whole = gzip.compress(b'{"a": 1}\n' * 10_000)
+    with pytest.raises(DataError, match=r"x\.jsonl\.gz must be complete, got: .* after line \d+; get the file again"):
+        read(tmp_path / "x.jsonl.gz", whole[: len(whole) // 2])
 
 
 def test_separated_values_are_documents() -> None:
@@ -72,10 +82,7 @@ def test_separated_values_are_documents() -> None:
         assert first == Document("a", "One\nline.")
         assert second.error == "x:4 must have a field 'document', got 'id'"
         assert third.error == "x:5 must have 2 columns, got 3"
-
-
-def test_rows_without_a_header_are_none() -> None:
-    assert list(row_documents("x", b"", "csv", DEFAULT_OPTIONS)) == []
+        assert list(row_documents("x", b"", kind, DEFAULT_OPTIONS)) == []
 
 
 def read(path: Path, content: bytes) -> list[Line | Reject]:
@@ -109,44 +116,19 @@ def test_invalid_line_does_not_stop_the_next(tmp_path: Path) -> None:
         assert good == Line(f"{path}:2", {"a": 1})
 
 
-@given(st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), max_size=8))
-def test_each_line_that_is_not_blank_yields_one_result(
-    tmp_path_factory: pytest.TempPathFactory, lines: list[bytes]
-) -> None:
-    results = read(tmp_path_factory.mktemp("fuzz") / "x.jsonl", b"\n".join(lines))
-    assert len(results) == sum(bool(line.strip()) for line in lines)
-
-
-def test_truncated_archive_is_an_error(tmp_path: Path) -> None:
-    whole = gzip.compress(b'{"a": 1}\n' * 10_000)
-    path = tmp_path / "x.jsonl.gz"
-    path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DataError, match=r"x\.jsonl\.gz must be complete, got: .* after line \d+; get the file again"):
-        list(read_lines(path))
-
-
 def test_invalid_text_is_an_error() -> None:
-    for value, reason in [
-        (None, "'text' must be text, got NoneType"),
-        (["a"], "'text' must be text, got list"),
-        (" \n", "'text' must contain text, got an empty one"),
-        ("a\0", "'text' must be text, got a null character"),
-        ("a\ud800", "'text' must be valid Unicode, got an unpaired surrogate at 1"),
-    ]:
-        with pytest.raises(ValueError, match=reason):
-            text_of({"text": value}, "text")
-
-
-def test_a_few_null_characters_are_removed() -> None:
     text = 1000 * "a"
     assert text_of({"text": f"{text}\0"}, "text") == text
-    with pytest.raises(ValueError, match="must be text, got a null character"):
-        text_of({"text": f"{text[2:]}\0"}, "text")
-
-
-def test_missing_field_is_an_error() -> None:
-    with pytest.raises(ValueError, match="must have a field 'text', got 'a', 'b'"):
-        text_of({"a": 1, "b": 2}, "text")
+    wrong: list[tuple[dict[str, object], str]] = [
+        ({"a": 1, "b": 2}, "must have a field 'text', got 'a', 'b'"),
+        ({"text": None}, "'text' must be text, got NoneType"),
+        ({"text": " \n"}, "'text' must contain text, got an empty one"),
+        ({"text": f"{text[2:]}\0"}, "'text' must be text, got a null character"),
+        ({"text": "a\ud800"}, "'text' must be valid Unicode, got an unpaired surrogate at 1"),
+    ]
+    for fields, reason in wrong:
+        with pytest.raises(ValueError, match=reason):
+            text_of(fields, "text")
 
 
 def test_guess_prefers_the_first_candidate() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import BoundedSemaphore
+from unittest.mock import Mock
 
 import pytest
 
@@ -123,19 +124,12 @@ def test_a_process_that_ends_behind_the_reason_of_a_document_gives_no_other(
         assert len(read(workers, b"")) == reasons
 
 
-def test_documents_that_nobody_waits_for_end_their_process(workers: Workers) -> None:
+def test_documents_that_nobody_waits_for_end_their_process(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = workers.read("a", "it", ".jsonl", b'{"text": "A."}\n' * 10_000, DEFAULT_OPTIONS)
     assert next(rows).text == "A."
     rows.close()  # type: ignore[attr-defined]
     assert not workers._idle
-    assert read(workers, b"Text.")[0].text == "Text."
-
-
-def test_a_process_that_cannot_start_is_named(workers: Workers, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(11, "Resource temporarily unavailable")
-
-    monkeypatch.setattr("subprocess.Popen", refuse)
+    monkeypatch.setattr("subprocess.Popen", Mock(side_effect=OSError(11, "Resource temporarily unavailable")))
     with pytest.raises(ResourceError, match="must be started, got: Resource temporarily unavailable; end other"):
         read(workers, b"Text.")
 
