@@ -31,27 +31,15 @@ def test_no_invisible_character_is_left_between_letters() -> None:
         assert [hex(code) for code in codes if clean(f"a{chr(code)}b") != "ab"] == []
 
 
-def test_every_line_end_becomes_a_line_feed() -> None:
-    for end in ["\r\n", "\r", "\f", "\v", "\x85", "\u2028"]:
-        assert clean(f"a{end}b") == "a\nb"
-
-
-def test_accents_are_composed_and_do_not_count_as_invisible() -> None:
+def test_line_ends_become_line_feeds_and_accents_are_composed() -> None:
+    assert {clean(f"a{end}b") for end in ("\r\n", "\r", "\f", "\v", "\x85", "\u2028")} == {"a\nb"}
     assert remove_invisible("cafe\u0301 u\u200b\u0308ber") == ("café über", 1)
-
-
-def test_paragraphs_are_single_lines() -> None:
     assert paragraphs("\n\n one\n two \n \t\n\n three\u00a0four\n") == ["one two", "three four"]
     assert paragraphs(" \n\n ") == []
 
 
 def test_joiners_that_spelling_needs_stay() -> None:
-    for text in [
-        "کتابخانه‌ای تازه و ساخت‌وساز آغاز می‌شود.",
-        "കണ്‍വീനര്‍ പറഞ്ഞു.",
-        "क्‍ष र्‍य",
-        "👨‍✈️ waved ❤️ and 🏴󠁧󠁢󠁥󠁮󠁧󠁿, 1️⃣, ❤️‍🔥.",
-    ]:
+    for text in ["کتابخانه‌ای تازه و ساخت‌وساز آغاز می‌شود.", "കണ്‍വീനര്‍ പറഞ്ഞു.", "क्‍ष र्‍य", "👨‍✈️ waved ❤️ and 🏴󠁧󠁢󠁥󠁮󠁧󠁿, 1️⃣, ❤️‍🔥."]:
         assert clean(text) == text
         assert remove_invisible(text) == (text, 0)
         assert escape_line(text) == text
@@ -63,11 +51,8 @@ def test_joiners_elsewhere_go() -> None:
         assert clean(text) == "".join(character for character in text if character.isalpha() or character in " 🏴")
 
 
-def test_short_streams_are_kept_in_order() -> None:
+def test_streams_are_sampled_uniformly_and_repeatably_and_short_ones_kept_in_order() -> None:
     assert sample_paragraphs(["a\n\nb", "c"], 10, 100) == ["a", "b", "c"]
-
-
-def test_long_streams_are_sampled_uniformly_and_repeatably() -> None:
     texts = [str(number) for number in range(10_000)]
     first = sample_paragraphs(iter(texts), 100, 100)
     assert first == sample_paragraphs(iter(texts), 100, 100)
@@ -87,36 +72,27 @@ HOSTILE = "\x1b[31mred\x1b[0m\a\r\x9b2J[red]x[/]\u202etxt\ud800"
 HARMLESS = r"\u001b[31mred\u001b[0m\u0007\u000d\u009b2J[red]x[/]\u202etxt\ud800"
 FORGED = "d1\nerror: forged\u2028x\u200b\ufff9\u2800\ufeff\U000e0041"
 ONE_LINE = r"d1\u000aerror: forged\u2028x\u200b\ufff9\u2800\ufeff\udb40\udc41"
-MARKED: tuple[str, ...] = (
-    "# a",
-    "> b",
-    "- c",
-    "+ d",
-    "12. e",
-    "3) f",
-    "* g",
-    "===",
-    "---",
-    "- -",
-    "<i>h</i>",
-    "[i](j)",
-    "![k](l)",
+MARKED = ["# a", "> b", "- c", "+ d", "12. e", "3) f", "* g", "===", "---", "- -", "<i>h</i>", "[i](j)", "![k](l)"]
+MARKED += [
     "`m`",
-)
-MARKED += ("a\n===", "a\n---", "&lt;n&gt;", "&#x202e;o", "| p | q |", "~~r~~", "\\# s", "***", "_t_", "1. u\n2. v")
+    "a\n===",
+    "a\n---",
+    "&lt;n&gt;",
+    "&#x202e;o",
+    "| p | q |",
+    "~~r~~",
+    "\\# s",
+    "***",
+    "_t_",
+    "1. u\n2. v",
+]
 """Texts that Markdown lays out as more than a paragraph."""
 
 
 def test_control_characters_are_escaped() -> None:
     assert escape(HOSTILE) == HARMLESS
     assert escape("naïve 要約\n\ttext ‰ 👩‍💻") == "naïve 要約\n\ttext ‰ 👩‍💻"
-
-
-def test_line_feeds_and_invisible_characters_of_a_line_are_escaped() -> None:
     assert escape_line(FORGED + HOSTILE) == ONE_LINE + HARMLESS
-
-
-def test_escaped_json_is_equivalent() -> None:
     line = json.dumps({"summary": "\x9b\x7f\u202e"}, ensure_ascii=False)
     assert escape(line) != line
     assert json.loads(escape(line)) == json.loads(line)

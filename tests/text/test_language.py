@@ -11,7 +11,6 @@ from sumpool.text.language import (
     split_words,
     word_count,
 )
-from sumpool.text.prose import is_whole
 
 # ruff: noqa: RUF001  (letters of other scripts)
 
@@ -36,8 +35,13 @@ TEXTS = {
 
 
 def test_languages_are_detected() -> None:
-    for code in TEXTS:
-        assert detect_language(TEXTS[code]) == code
+    assert {code: detect_language(text) for code, text in TEXTS.items()} == {code: code for code in TEXTS}
+    short = "Этот раздел описывает части интерфейса, которые не имеют отношения к пакетам."
+    assert detect_language(short) == "ru"
+    assert detect_language(f"{'word ' * 5000}{TEXTS['de'] * 600}") == "de"  # sampled beyond its beginning
+    assert detect_language(f"{TEXTS['en'] * 4} {TEXTS['ru'][:30]}") == "en"
+    words = TEXTS["en"].split()
+    assert [detect_language(" ".join(words[:count])) for count in (20, 19)] == ["en", UNDETECTED]
 
 
 def test_what_is_no_prose_has_no_language() -> None:
@@ -50,14 +54,6 @@ def test_what_is_no_prose_has_no_language() -> None:
         "imtest [-t file] [-p port] [-m name] [-a id] [-u id] [-k num] [-o option=value] [-s] [-z] [-v] hostname",
     ]:
         assert detect_language(text) == UNDETECTED
-
-
-def test_a_short_text_in_a_script_of_few_languages_is_detected() -> None:
-    assert detect_language("Этот раздел описывает части интерфейса, которые не имеют отношения к пакетам.") == "ru"
-
-
-def test_a_long_text_is_sampled_beyond_its_beginning() -> None:
-    assert detect_language(f"{'word ' * 5000}{TEXTS['de'] * 600}") == "de"
 
 
 def test_words_are_counted_by_characters_where_no_spaces_divide_them() -> None:
@@ -79,15 +75,17 @@ def test_what_the_model_has_not_learnt_is_said() -> None:
         assert language_mismatch(detect_language(text), learnt) == cause
 
 
-def test_words_stand_with_spaces_between_but_in_languages_without() -> None:
-    assert [separator(code) for code in ("en", "ko", "zh", UNDETECTED)] == [" ", " ", "", " "]
-
-
 def test_words_are_lower_case_and_pairs_of_characters_without_spaces() -> None:
-    assert split_words("Hosts' 2 packets_sent") == ["hosts", "2", "packets", "sent"]
-    assert split_words("The RFC-Editor's Übung, 2x!") == ["the", "rfc", "editor", "s", "übung", "2x"]
-    assert split_words("主机发送packets", "zh") == ["主机", "机发", "发送", "送p", "pa", "ac", "ck", "ke", "et", "ts"]
-    assert split_words("packets", "zh") == ["packets"]
+    assert [separator(code) for code in ("en", "ko", "zh", UNDETECTED)] == [" ", " ", "", " "]
+    for text, code, words in [
+        ("Hosts' 2 packets_sent", "", ["hosts", "2", "packets", "sent"]),
+        ("The RFC-Editor's Übung, 2x!", "", ["the", "rfc", "editor", "s", "übung", "2x"]),
+        ("主机发送packets", "zh", ["主机", "机发", "发送", "送p", "pa", "ac", "ck", "ke", "et", "ts"]),
+        ("packets", "zh", ["packets"]),
+        ("ที่นี่", "th", ["ที", "ี่", "่น", "นี", "ี่"]),
+        ("မြို့", "my", ["မြ", "ြိ", "ို", "ု့"]),
+    ]:
+        assert split_words(text, code) == words
 
 
 def test_words_with_the_same_first_letters_are_the_same() -> None:
@@ -99,15 +97,6 @@ def test_words_with_the_same_first_letters_are_the_same() -> None:
 def test_marks_and_joiners_belong_to_their_word(word: str) -> None:
     assert split_words(f"{word}_{word}, ({word})") == [word] * 3
     assert split_words(f"{word[-1]} \u200c") in ([], [word[-1]])
-
-
-def test_pairs_hold_marks_in_scripts_without_spaces() -> None:
-    assert split_words("ที่นี่", "th") == ["ที", "ี่", "่น", "นี", "ี่"]
-    assert split_words("မြို့", "my") == ["မြ", "ြိ", "ို", "ု့"]
-
-
-def test_sentences_with_marks_are_no_headings() -> None:
-    assert is_whole("बैठक में परिषद ने नया पुस्तकालय बनाने का निर्णय लिया।", "hi")
 
 
 @pytest.mark.parametrize("length", [40_000, 400_000])

@@ -16,37 +16,25 @@ from sumpool.text.sentences import (
 DEFAULT = SentenceSplitter()
 
 
-def test_abbreviations_initials_and_numbers_end_no_sentence() -> None:
-    text = "Dr. Smith (cf. Fig. 3) met J. R. R. Tolkien in the U.S. in 1999. See RFC 2119, e.g. section 3.1. Fine!"
-    assert DEFAULT.split(text) == [
-        "Dr. Smith (cf. Fig. 3) met J. R. R. Tolkien in the U.S. in 1999.",
-        "See RFC 2119, e.g. section 3.1.",
-        "Fine!\n",
-    ]
-
-
-def test_closing_marks_stay_with_their_sentence() -> None:
-    assert DEFAULT.split('He said "Hello there." Then he ran (fast!). (Really.) So.') == [
-        'He said "Hello there."',
-        "Then he ran (fast!).",
-        "(Really.)",
-        "So.\n",
-    ]
+def of(code: str, text: str) -> list[str]:
+    return [sentence.strip() for sentence in SentenceSplitter(code).split(text)]
 
 
 def test_a_line_feed_ends_the_last_sentence_of_a_paragraph_only() -> None:
-    assert DEFAULT.split("One\nis one. Two.\n\n \n\nThree") == ["One is one.", "Two.\n", "Three\n"]
+    for text, sentences in [
+        ("One\nis one. Two.\n\n \n\nThree", ["One is one.", "Two.\n", "Three\n"]),
+        ("", []),
+        (" ", []),
+        ("\n\n", []),
+        ("\u200b", []),
+    ]:
+        assert DEFAULT.split(text) == sentences
 
 
 def test_join_is_the_inverse_of_split() -> None:
     assert join(["One.", "Two.\n", "Three.", "Four.\n"]) == "One. Two.\nThree. Four."
     assert join(["One.", "Two.\n", "Three.", "Four.\n"], paragraph="\n\n") == "One. Two.\n\nThree. Four."
     assert join([]) == ""
-
-
-def test_empty_texts_have_no_sentences() -> None:
-    for text in ["", " ", "\n\n", "\u200b"]:
-        assert DEFAULT.split(text) == []
 
 
 @given(st.text(alphabet="aB1.?!\"')( \n-,", max_size=200))
@@ -81,57 +69,35 @@ def test_sentences_without_a_space_between_are_joined() -> None:
     assert DEFAULT.split_line(text) == ["He left.", " 他走了。So it is.", " The end.", " So"]
 
 
-def test_languages_have_their_abbreviations_and_full_stops() -> None:
-    for code, sentences in [
-        ("de", ["Am 3. Oktober kam z. B. der Rechner bzw. die Maschine.", "Dann ging er."]),
-        ("ru", ["Это т. е. узел и т. д. в руководстве.", "Он работает."]),
-        ("zh", ["这是一个手册。", "它描述“主机。”", "然后（网关）！", "下一句 apt 1.2 版本。", "Hello world."]),
-        ("ja", ["これは本です。", "それは「良い。」", "ペンです。"]),
-        ("ja", ["これは本 (良い!) です。", "ペンです。"]),
-        ("en", ["Dr. Smith sends packets.", "Hosts wait."]),
-        ("", ["Dr. Smith sends packets.", "Hosts wait."]),
-    ]:
-        text = ("" if code in ("zh", "ja") else " ").join(sentences)
-        assert [sentence.strip() for sentence in SentenceSplitter(code).split(text)] == sentences
-
-
-def of(code: str, text: str) -> list[str]:
-    return [sentence.strip() for sentence in SentenceSplitter(code).split(text)]
-
-
 @pytest.mark.parametrize(
     ("code", "sentences"),
     [
+        ("", ["Dr. Smith (cf. Fig. 3) met J. R. Fox in the U.S. in 1999.", "See RFC 2119, e.g. section 3.1.", "Fine!"]),
+        ("", ['He said "Hello there."', "Then he ran (fast!).", "(Really.)", "So."]),
+        ("de", ["Am 3. Oktober kam z. B. der Rechner bzw. die Maschine.", "Dann ging er."]),
+        ("ru", ["Это т. е. узел и т. д. в руководстве.", "Он работает."]),
+        ("de", ["Das Amt zog in die Hafenstr. 12 und die Goethestr. 3 um.", "Das ist La fin."]),
+        ("de", ["Unter der Hausnr. 5 der Hauptstr. entlang wohnt niemand.", "Das ist La fin."]),
+        ("de", ["Die Meier GmbH & Co. KG und die Fa. Gebr. Adler & Co. KGaA zahlten.", "Das ist La fin."]),
+        ("de", ["Heinrich VIII. hatte Frauen, Ludwig XVIII. war König, Friedrich II. vor ihm.", "Das ist La fin."]),
+        ("de", ["Es war Friedrich II.", "Er war König.", "Er wohnt in der Hauptstr.", "Dort ist es laut."]),
+        ("fr", ["Selon l'art. 12, al. 3, let. b, et l'ann. 2, ch. 4 du règl. 7, c'est permis.", "Das ist La fin."]),
+        ("en", ["Wait . . . what?!", "So ...", "Really ? ? !", "Yes."]),
+        ("en", ["1. The first one.", "2. The second one."]),
         ("de", ["„Wir brauchen das Haus!“, sagte Petra Vogel.", "Unter König Ludwig XIV. entstand ein Lager."]),
         ("de", ["Sie verlangt gem. § 5 Abs. 2 der Satzung ca. 20 Mio. Euro.", "Die Abstimmung ist am 3. Mai."]),
         ("de", ["„Das Geld fehlt“, erklärte er, „und das wissen alle.“", "»Ja!«", "Die Frist endet am 31. Dezember."]),
-        (
-            "fr",
-            [
-                "« Venez demain ! » a-t-il dit.",
-                "M. Dupont habite au 12 de l'av. Foch.",
-                "La Cie. a vendu trois bateaux.",
-            ],
-        ),
+        ("fr", ["« Venez demain ! » a-t-il dit.", "M. Roux habite au 12 de l'av. Foch.", "La Cie. a vendu un bateau."]),
         ("fr", ["Le conseil a voté à 17 h. 30 contre le projet.", "« Pourquoi ? »", "Le maire s'est tu."]),
-        (
-            "es",
-            ["La oficina está en la Avda. de la Paz.", "Los EE. UU. y la UE compran.", "La S.A. vendió tres barcos."],
-        ),
+        ("es", ["La oficina está en la Avda. Paz.", "Los EE. UU. y la UE compran.", "La S.A. vendió tres barcos."]),
         ("es", ["¿Quién viene?", "¡Nadie!", "El Dr. Pérez llega a las 10 a. m. del lunes."]),
         ("ru", ["Завод продал на 5 млн. долл. США.", "Площадь 20 кв. м. и сад.", "В 1905 г. началась война."]),
         ("it", ["Il sig. Rossi vive in v. Roma.", "L'avv. Bianchi no."]),
         ("pl", ["Do 2035 r. powstanie tunel.", "— Nie wiem — powiedział prof. Nowak."]),
         ("pl", ["„Zauważyliście to?” — mówi Nowak.", "Mówi o wszystkim."]),
         ("pl", ["Było ok. o godzinie ósmej."]),
-        (
-            "en",
-            ["Leeds United F.C. won.", "Acme Inc. sold ships, e.g. Titan.", "The U.S. Army left at 5 p.m. on May 3."],
-        ),
-        (
-            "en",
-            ["He moved to the U.S. in May.", "The No. 5 bus stops here.", "The answer is no.", "Mr. J. R. Fox left."],
-        ),
+        ("en", ["Leeds United F.C. won.", "Acme Inc. sold e.g. Titan.", "The U.S. Army left at 5 p.m. on May 3."]),
+        ("en", ["He left the U.S. in May.", "The No. 5 bus stops here.", "The answer is no.", "Mr. J. R. Fox left."]),
         ("en", ["It grew (see above).[1]", "It fell by half.", 'She asked, "Why?" and left.', "Was it?"]),
         ("hi", ["यह पुस्तकालय है।", "इसका निर्माण होगा।", "लागत कितनी होगी?", "बी. के. सिंह आए।"]),
         ("ur", ["یہ لائبریری ہے۔", "اس کی تعمیر ہوگی۔", "کیا وہ آئے گا؟", "ہاں۔"]),
@@ -149,19 +115,26 @@ def test_sentences_end_as_their_language_has_it(code: str, sentences: list[str])
     assert of(code, " ".join(sentences)) == sentences
 
 
+@pytest.mark.parametrize(
+    ("code", "sentences"),
+    [
+        ("zh", ["这是一个手册。", "它描述“主机。”", "然后（网关）！", "下一句 apt 1.2 版本。", "Hello world."]),
+        ("ja", ["これは本です。", "それは「良い。」", "ペンです。"]),
+        ("ja", ["これは本 (良い!) です。", "ペンです。"]),
+    ],
+)
+def test_sentences_without_spaces_between(code: str, sentences: list[str]) -> None:
+    assert of(code, "".join(sentences)) == sentences
+
+
 def test_full_stops_of_scripts_need_no_language() -> None:
-    for code in ("hi", "ur", "hy", "am", "my", "km", "bo", "bn"):
-        stop = {"ur": "\u06d4", "hy": "\u0589", "am": "\u1362", "my": "\u104b", "km": "\u17d4", "bo": "\u0f0d"}.get(
-            code, "\u0964"
-        )
+    for stop in "\u0964\u06d4\u0589\u1362\u104b\u17d4\u0f0d":
         assert len(of("", f"a b c{stop} d e f{stop}")) == 2
 
 
 def test_an_abbreviation_at_the_end_of_a_line_ends_no_sentence() -> None:
-    assert of("en", "Some hosts, e.g.\nThose behind a NAT, wait.\nOthers do not.") == [
-        "Some hosts, e.g. Those behind a NAT, wait.",
-        "Others do not.",
-    ]
+    text = "Some hosts, e.g.\nThose behind a NAT, wait.\nOthers do not."
+    assert of("en", text) == ["Some hosts, e.g. Those behind a NAT, wait.", "Others do not."]
 
 
 def test_a_transcript_without_punctuation_is_cut_into_clauses() -> None:
@@ -173,47 +146,12 @@ def test_a_transcript_without_punctuation_is_cut_into_clauses() -> None:
         assert len(DEFAULT.split(whole)) == 1
 
 
-def test_a_sentence_has_a_word() -> None:
-    assert of("en", "Wait . . . what?! So ... Really ? ? ! Yes.") == [
-        "Wait . . . what?!",
-        "So ...",
-        "Really ? ? !",
-        "Yes.",
-    ]
-    assert of("en", "1. The first one. 2. The second one.") == ["1. The first one.", "2. The second one."]
-
-
 def test_marks_have_a_length() -> None:
-    for mark in (
-        "- ",
-        "\u2022 ",
-        "o ",
-        "1. ",
-        "12) ",
-        "(a) ",
-        "iv. ",
-        "2.1 ",
-        "2.1.3.  ",
-        "[7] ",
-        "\u2460 ",
-        "(B) ",
-        "B) ",
-    ):
-        assert list_mark(f"{mark}The owl hoots.") == len(mark), mark
+    marks = ["- ", "\u2022 ", "o ", "1. ", "12) ", "(a) ", "iv. ", "2.1 ", "2.1.3.  ", "[7] ", "\u2460 ", "(B) ", "B) "]
+    assert [mark for mark in marks if list_mark(f"{mark}The owl hoots.") != len(mark)] == []
     assert list_mark("\u4e00\u3001\u732b") == 2
-
-
-def test_quantities_versions_and_initials_are_no_marks() -> None:
-    for text in (
-        "3.5 million owls hoot.",
-        "2.28 (2023-01-16):",
-        "M. Dupont waits.",
-        "-1 is a number",
-        "a dog",
-        "1.",
-        "- ",
-    ):
-        assert not list_mark(text), text
+    others = ["3.5 million owls hoot.", "2.28 (2023-01-16):", "M. Dupont waits.", "-1 is a number", "a dog", "1.", "- "]
+    assert [text for text in others if list_mark(text)] == []
 
 
 def test_capitals_are_marks_where_the_text_counts_with_them() -> None:
@@ -230,38 +168,7 @@ def test_a_mark_may_stand_alone() -> None:
 
 
 def test_a_paragraph_may_end_with_a_sentence_or_before_a_list() -> None:
-    for line in (
-        "The owl hoots.",
-        'She said "no!"',
-        "as follows:",
-        "one thing;",
-        "\u732b\u3002",
-        "(see below).",
-        "what?)",
-    ):
-        assert may_end_paragraph(line), line
-    for line in ("", "the owl", "the owl,", "the owl (at night)", "of 3.5"):
-        assert not may_end_paragraph(line), line
-
-
-@pytest.mark.parametrize(
-    ("language", "text"),
-    [
-        ("de", "Das Amt zog in die Hafenstr. 12 und die Goethestr. 3 um."),
-        ("de", "Unter der Hausnr. 5 der Hauptstr. entlang wohnt niemand."),
-        ("de", "Die Meier GmbH & Co. KG und die Fa. Gebr. Adler & Co. KGaA zahlten."),
-        ("de", "Heinrich VIII. hatte sechs Frauen, und Ludwig XVIII. war König, Friedrich II. war es vor ihm."),
-        ("fr", "Selon l'art. 12, al. 3, let. b, et l'ann. 2, ch. 4 du règl. 7, c'est permis."),
-    ],
-)
-def test_abbreviations_and_ordinals_of_a_language_end_no_sentence(language: str, text: str) -> None:
-    assert of(language, f"{text} Das ist La fin.") == [text, "Das ist La fin."]
-
-
-def test_a_number_of_a_king_may_end_a_sentence() -> None:
-    assert of("de", "Es war Friedrich II. Er war König. Er wohnt in der Hauptstr. Dort ist es laut.") == [
-        "Es war Friedrich II.",
-        "Er war König.",
-        "Er wohnt in der Hauptstr.",
-        "Dort ist es laut.",
-    ]
+    ends = ["The owl hoots.", 'She said "no!"', "as follows:", "one thing;", "\u732b\u3002", "(see below).", "what?)"]
+    assert [line for line in ends if not may_end_paragraph(line)] == []
+    others = ["", "the owl", "the owl,", "the owl (at night)", "of 3.5"]
+    assert [line for line in others if may_end_paragraph(line)] == []

@@ -3,7 +3,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sumpool.errors import DataError
 from sumpool.special_tokens import EOS, PARAGRAPH, SpecialTokens
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.text.sentencepiece_tokenizer import SentencePieceTokenizer
@@ -78,7 +77,7 @@ def test_prefix_and_suffix_may_have_any_size() -> None:
 def test_eos_survives_truncation() -> None:
     document = EncodedDocument(np.array([5, 7, 8, 9, EOS], np.uint16), np.array([0, 0, 0, 1, 1], np.int32))
     assert document.truncate(5, SpecialTokens()) is document
-    for length, ids, sentences in ((4, [5, 7, 8, EOS], [0] * 4), (2, [5, EOS], [0, 0]), (1, [EOS], [0])):
+    for length, ids, sentences in [(4, [5, 7, 8, EOS], [0] * 4), (2, [5, EOS], [0, 0]), (1, [EOS], [0])]:
         truncated = document.truncate(length, SpecialTokens())
         assert (truncated.ids.tolist(), truncated.sentences.tolist()) == (ids, sentences)
         assert truncated.ids.dtype == np.uint16
@@ -89,15 +88,13 @@ def test_eos_survives_truncation() -> None:
 
 
 def test_a_suffix_of_several_tokens_survives_truncation() -> None:
+    document = EncodedDocument(np.array([5, 7, 8, 9, 9, EOS, 9], np.uint16), np.array([0, 0, 0, 1, 1, 1, 1], np.int32))
     for length, ids, sentences in [
         (4, [5, 7, EOS, 9], [0, 0, 0, 0]),
         (2, [EOS, 9], [0, 0]),
         (1, [9], [0]),
         (6, [5, 7, 8, 9, EOS, 9], [0, 0, 0, 1, 1, 1]),
     ]:
-        document = EncodedDocument(
-            np.array([5, 7, 8, 9, 9, EOS, 9], np.uint16), np.array([0, 0, 0, 1, 1, 1, 1], np.int32)
-        )
         truncated = document.truncate(length, SpecialTokens(suffix=(EOS, 9)))
         assert (truncated.ids.tolist(), truncated.sentences.tolist()) == (ids, sentences)
 
@@ -114,7 +111,9 @@ def test_the_kind_of_tokenizer_follows_from_the_file_name(tmp_path: Path) -> Non
     (tmp_path / "learnt").mkdir()
     SentencePieceTokenizer.train(TEXTS, tmp_path / "learnt" / "tokenizer.model", 290)
     take_over(learn(TEXTS, tmp_path / "bart"), tmp_path / "taken")
-    assert isinstance(load_tokenizer(tmp_path / "learnt"), SentencePieceTokenizer)
+    learnt = load_tokenizer(tmp_path / "learnt")
+    assert isinstance(learnt, SentencePieceTokenizer)
+    assert learnt.special_tokens == SpecialTokens(0, 3, 2, (0, 1, 2), (), ())
     assert isinstance(load_tokenizer(tmp_path / "taken"), HuggingFaceTokenizer)
     assert [path.name for path in tokenizer_files(tmp_path / "taken")] == ["tokenizer.json", "vocabulary.json"]
     assert [path.name for path in tokenizer_files(tmp_path / "learnt")] == ["tokenizer.model"]
@@ -123,13 +122,3 @@ def test_the_kind_of_tokenizer_follows_from_the_file_name(tmp_path: Path) -> Non
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "tokenizer.json").write_bytes((tmp_path / "taken" / "tokenizer.json").read_bytes())
     assert not same_tokenizer(tmp_path / "taken", tmp_path / "part")
-
-
-def test_a_learnt_vocabulary_has_the_default_special_tokens(tmp_path: Path) -> None:
-    special = SentencePieceTokenizer.train(TEXTS, tmp_path / "tokenizer.model", 290).special_tokens
-    assert special == SpecialTokens(0, 3, 2, (0, 1, 2), (), ())
-
-
-def test_a_folder_without_a_tokenizer_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"tokenizer\.model must be a SentencePiece model, got .*No such file"):
-        load_tokenizer(tmp_path)

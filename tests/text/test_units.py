@@ -30,18 +30,14 @@ def test_texts_survive_encoding(tokenizer: UnitTokenizer, tmp_path: Path) -> Non
     assert tokenizer_files(tmp_path) == (tmp_path / UNITS_JSON,)
 
 
-def test_lengths_are_those_of_the_units(tokenizer: UnitTokenizer) -> None:
+def test_tokens_are_the_units_and_have_bytes_and_word_starts(tokenizer: UnitTokenizer) -> None:
     text = TEXTS[tokenizer.units]
+    ids, tokens, starts = tokenizer.encode(text), tokenizer.token_bytes(), tokenizer.word_starts()
     sizes = {"bytes": len(text.encode()), "characters": len(text)}
-    assert len(tokenizer.encode(text)) == sizes.get(tokenizer.units, len(text.split()))
-
-
-def test_tokens_have_bytes_and_word_starts(tokenizer: UnitTokenizer) -> None:
-    tokens, starts = tokenizer.token_bytes(), tokenizer.word_starts()
+    assert len(ids) == sizes.get(tokenizer.units, len(text.split()))
     assert len(tokens) == len(starts) == tokenizer.vocab_size
-    begins = [tokens[id] for id in tokenizer.encode(TEXTS[tokenizer.units]) if starts[id]]
     expected = {"bytes": [b" "], "characters": [b" "]}
-    assert begins == expected.get(tokenizer.units, TEXTS[tokenizer.units].encode().split())
+    assert [tokens[id] for id in ids if starts[id]] == expected.get(tokenizer.units, text.encode().split())
 
 
 def test_frequent_words_have_ids_and_others_are_unknown(tmp_path: Path) -> None:
