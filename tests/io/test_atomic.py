@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from safetensors import SafetensorError
@@ -25,30 +26,25 @@ from sumpool.io.atomic import (
 )
 
 
-@pytest.mark.parametrize("operation", ["fsync", "replace"])
-def test_a_failed_replacement_leaves_the_old_content(
-    operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "file"
-    replace_file(path, b"old")
-
-    def fail(*_: object) -> None:
-        raise OSError(5, "Input/output error")
-
-    monkeypatch.setattr(os, operation, fail)
-    with pytest.raises(OSError, match="Input/output"):
-        replace_file(path, b"new")
-    assert path.read_bytes() == b"old"
+def failure(number: int) -> OSError:
+    return OSError(number, os.strerror(number))
 
 
-def test_temporary_files_and_folders_are_removed_and_others_stay(tmp_path: Path) -> None:
+def test_temporary_files_and_folders_are_removed_and_links_not_followed(tmp_path: Path) -> None:
     temporary_path(tmp_path / "step").mkdir()
     (temporary_path(tmp_path / "step") / "file").touch()
     temporary_path(tmp_path / "file").touch()
-    (tmp_path / "file").touch()
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "file").touch()
+    (tmp_path / ".tmp-x").symlink_to(tmp_path / "inner")
     remove_temporary(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
     remove_temporary(tmp_path / "missing")
+    for name in ("inner", "inner/file"):
+        (tmp_path / "link").symlink_to(tmp_path / name)
+        remove(tmp_path / "link")
+    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["inner", "inner/file"]
+    remove(tmp_path / "inner")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_too_little_space_is_an_error_before_anything_is_written(
@@ -61,45 +57,31 @@ def test_too_little_space_is_an_error_before_anything_is_written(
 
 
 def test_errors_of_the_disk_become_a_sentence() -> None:
-    for error in [OSError(28, "No space left on device"), SafetensorError("No space left on device")]:
-        with (
-            pytest.raises(ResourceError, match=r"runs/a must be written completely, got: .*No space left"),
-            disk_errors(Path("runs/a")),
-        ):
-            raise error
-
-
-def fail_to_flush(folder: Path) -> None:
-    with disk_errors(folder, only_full=True):
-        raise OSError(errno.EIO, os.strerror(errno.EIO))
-
-
-def test_only_a_full_disk_is_converted_where_files_are_also_read(tmp_path: Path) -> None:
-    for number in [errno.ENOSPC, errno.EFBIG, errno.EDQUOT]:
-        folder = tmp_path / "made"
-        expected = (
-            r"made must be written completely, got: .*make room on the disk and name another folder; what was saved"
-        )
-        with (
-            pytest.raises(ResourceError, match=expected),
-            disk_errors(folder, advice="name another folder", only_full=True),
-        ):
-            raise OSError(number, os.strerror(number))
-        with pytest.raises(
-            ResourceError, match="made must be written completely, got: Input/output error; start again"
-        ):
-            fail_to_flush(folder)
-        with pytest.raises(PermissionError, match="no"), disk_errors(folder, only_full=True):
-            raise PermissionError(errno.EACCES, "no")
+    with (
+        pytest.raises(ResourceError, match=r"out must be written completely, got: .*No space left.*; start again"),
+        disk_errors(Path("runs/out")),
+    ):
+        raise SafetensorError("No space left on device")
+    full = "out must be written completely, got: .*make room on the disk and name another; what was saved"
+    broken = "out must be written completely, got: Input/output error; name another"
+    for number, message in [(errno.ENOSPC, full), (errno.EFBIG, full), (errno.EDQUOT, full), (errno.EIO, broken)]:
+        for only_full in (False, True):
+            with (
+                pytest.raises(ResourceError, match=message),
+                disk_errors(Path("runs/out"), advice="name another", only_full=only_full),
+            ):
+                raise failure(number)
 
 
 def test_a_path_that_cannot_be_written_is_no_full_disk() -> None:
     for number in [errno.EACCES, errno.EROFS, errno.EPERM, errno.ENOENT, errno.EEXIST, errno.EISDIR, errno.ENOTDIR]:
-        expected = (
+        reason = (
             rf"out must be a path that can be written, got: .*{os.strerror(number)}; correct it or its permissions$"
         )
-        with pytest.raises(RecipeError, match=expected), disk_errors(Path("out")):
-            raise OSError(number, os.strerror(number))
+        with pytest.raises(RecipeError, match=reason), disk_errors(Path("out")):
+            raise failure(number)
+    with pytest.raises(PermissionError, match="denied"), disk_errors(Path("out"), only_full=True):
+        raise failure(errno.EACCES)
 
 
 def fill(folder: Path) -> None:
@@ -108,31 +90,27 @@ def fill(folder: Path) -> None:
         replace_file(new / "more", bytes(1000))
 
 
-def full(*_: object) -> None:
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-
-def test_a_full_disk_is_told_with_the_bytes_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("operation", ["fsync", "replace"])
+def test_a_failed_replacement_leaves_the_old_content_and_tells_the_bytes_needed(
+    operation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     replace_file(tmp_path / "file", b"old")
-    monkeypatch.setattr(os, "fsync", full)
-    expected = (
-        r"file must be written completely, got: No space left on device, 1,234 bytes or more are needed; make room"
-    )
-    with pytest.raises(ResourceError, match=expected), disk_errors(tmp_path / "file"):
+    monkeypatch.setattr(os, operation, Mock(side_effect=failure(errno.ENOSPC)))
+    expected = "{} must be written completely, got: No space left on device, {} bytes or more are needed"
+    with pytest.raises(ResourceError, match=expected.format("file", "1,234")), disk_errors(tmp_path / "file"):
         replace_file(tmp_path / "file", bytes(1234))
-    assert [path.name for path in tmp_path.iterdir()] == ["file"]
-    expected = r"folder must be written completely, got: No space left on device, 1,050,576 bytes or more are needed"
-    with pytest.raises(ResourceError, match=expected):
+    with pytest.raises(ResourceError, match=expected.format("folder", "1,050,576")):
         fill(tmp_path / "folder")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+    assert (tmp_path / "file").read_bytes() == b"old"
 
 
 def test_errors_of_a_full_disk_have_the_bytes() -> None:
     for error, expected in [
         (SafetensorError("I/O error: No space left on device (os error 28)"), FullDiskError),
         (SafetensorError("I/O error: (os error 5)"), SafetensorError),
-        (OSError(errno.EFBIG, "large"), FullDiskError),
-        (OSError(errno.EIO, "broken"), OSError),
+        (failure(errno.EFBIG), FullDiskError),
+        (failure(errno.EIO), OSError),
     ]:
         with pytest.raises(expected) as raised, counted(Path("a"), 7):
             raise error
@@ -140,19 +118,6 @@ def test_errors_of_a_full_disk_have_the_bytes() -> None:
         if isinstance(raised.value, FullDiskError):
             copy = pickle.loads(pickle.dumps(raised.value))
             assert (copy.needed, copy.errno, copy.filename) == (7, raised.value.errno, "a")
-
-
-def test_links_are_removed_and_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "inner").mkdir()
-    (tmp_path / "inner" / "file").touch()
-    for name in ("inner", "inner/file"):
-        (tmp_path / "link").symlink_to(tmp_path / name)
-        remove(tmp_path / "link")
-    assert (tmp_path / "inner" / "file").exists()
-    (tmp_path / ".tmp-x").symlink_to(tmp_path / "inner")
-    remove_temporary(tmp_path)
-    remove(tmp_path / "inner")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_devices_are_written_to_as_they_are(tmp_path: Path) -> None:
@@ -176,15 +141,19 @@ def test_on_windows_folders_are_not_synced(tmp_path: Path, monkeypatch: pytest.M
 
 def fill_and_fail(folder: Path) -> None:
     (folder / "half").write_text("half")
-    raise OSError("no space")
+    raise failure(errno.EIO)
 
 
 def test_a_failure_leaves_the_older_folder_and_nothing_else(tmp_path: Path) -> None:
-    with replace_folder(tmp_path / "made") as new:
-        (new / "old").write_text("old")
-    with pytest.raises(OSError, match="no space"), replace_folder(tmp_path / "made") as new:
-        fill_and_fail(new)
-    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["made", "made/old"]
+    """Also where a process was killed between the two renames of the replacement."""
+    for name in ("made", ".tmp-old-made"):
+        (tmp_path / ".tmp-made").mkdir()
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "old").touch()
+        with pytest.raises(OSError, match="Input/output"), replace_folder(tmp_path / "made") as new:
+            fill_and_fail(new)
+        assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["made", "made/old"]
+        shutil.rmtree(tmp_path / "made")
 
 
 def test_whatever_fails_the_older_or_the_newer_folder_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,12 +183,5 @@ def test_whatever_fails_the_older_or_the_newer_folder_stays(tmp_path: Path, monk
         if content == "new":
             break
         assert content == "old"
-    assert turn == 4, "two files to flush, two renames, and the flush of the parent may fail"
-
-
-def test_a_folder_whose_replacement_was_killed_between_two_renames_is_restored(tmp_path: Path) -> None:
-    (tmp_path / ".tmp-old-made").mkdir()
-    (tmp_path / ".tmp-old-made" / "old").touch()
-    with pytest.raises(OSError, match="no space"), replace_folder(tmp_path / "made") as new:
-        fill_and_fail(new)
-    assert [str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")] == ["made", "made/old"]
+    # two files to flush, two renames, and the flush of the parent may fail
+    assert (turn, content) == (4, "new")

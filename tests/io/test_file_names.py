@@ -17,21 +17,8 @@ def test_long_names_keep_as_many_bytes_as_file_systems_take() -> None:
     assert FileNames([], ".txt").assign("a" * 300).name[:-13] == "a" * 150
 
 
-HOSTILE = [
-    "../../x",
-    "/etc/passwd",
-    "con",
-    "CON.txt",
-    "nul.md",
-    "a" * 300,
-    "\u00e9" * 300,
-    "x\0y",
-    "",
-    ".",
-    "..",
-    "a\\b",
-]
-HOSTILE += ["C:x", ".hidden", "a\nb", "trailing. ", "-rf", "\udc80", "a/../../b", "x?*<>|"]
+HOSTILE = ["../../x", "/etc/passwd", "con", "CON.txt", "nul.md", "a" * 300, "\u00e9" * 300, "x\0y", "", ".", ".."]
+HOSTILE += ["a\\b", "C:x", ".hidden", "a\nb", "trailing. ", "-rf", "\udc80", "a/../../b", "x?*<>|"]
 
 
 def test_hostile_names_stay_inside(tmp_path: Path) -> None:

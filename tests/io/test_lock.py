@@ -107,12 +107,8 @@ def test_paths_that_cannot_be_replaced_have_no_lock(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: FileLock, timeout: float) -> None:
-        assert timeout == 0
-        raise PermissionError(errno.EACCES, "Permission denied", self.lock_file)
-
-    monkeypatch.setattr(FileLock, "acquire", fail)
-    refusal = r"out must be a path that can be written, got: .*Permission denied"
+    monkeypatch.setattr(FileLock, "acquire", Mock(side_effect=PermissionError(errno.EACCES, "Permission denied")))
+    refusal = "out must be a path that can be written, got: .*Permission denied"
     with pytest.raises(RecipeError, match=refusal), locked_for_writing(tmp_path / "out", "name another"):
         pass
 

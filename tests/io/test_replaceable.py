@@ -7,7 +7,7 @@ import pytest
 from sumpool.errors import Interrupted, RecipeError
 from sumpool.io.atomic import temporary_path
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.io.replaceable import is_free, replace_listed_file, require_replaceable, require_unlisted
+from sumpool.io.replaceable import is_free, other_content, replace_listed_file, require_replaceable, require_unlisted
 
 ADVICE = "name another"
 
@@ -30,31 +30,8 @@ def test_new_empty_and_listed_folders_are_replaceable(folder: Path, tmp_path: Pa
     require_replaceable(tmp_path / "empty", "evaluation", ADVICE)
     (folder / ".tmp-manifest.json").touch()  # left by a process that was killed
     require_replaceable(folder, "evaluation", ADVICE)
-
-
-@pytest.mark.parametrize(
-    ("change", "reason"),
-    [
-        ("no manifest", r"got other content \(file, no manifest\.json\); name another"),
-        ("other kind", r"got other content \(.*must be a manifest of the kind 'evaluation', got 'prepared data'"),
-        ("other schema", r"got other content \(.*must have schema 2, got 1"),
-        ("foreign manifest", r"got other content \(.*must be a manifest, got"),
-        ("edited manifest", r"got other content \(.*its own SHA-256 does not match"),
-        ("changed", r"got other content \(.*inner/file must hold 4 bytes"),
-        ("missing", r"got other content \(.*inner/file must be readable"),
-        ("more", r"must hold nothing but the results of an evaluation to be replaced, got inner/notes\.txt; name"),
-        ("link", r"must hold nothing but the results of an evaluation to be replaced, got inner/elsewhere"),
-        ("empty folder", r"must hold nothing but the results of an evaluation to be replaced, got empty"),
-        ("file", "must be new or an empty folder, got a file; name another"),
-        ("dangling link", "must be new or an empty folder, got a link to nothing; name another"),
-    ],
-)
-def test_other_content_is_refused_untouched(folder: Path, tmp_path: Path, change: str, reason: str) -> None:
-    CHANGES[change](folder)
-    before = content(tmp_path)
-    with pytest.raises(RecipeError, match=reason):
-        require_replaceable(folder, "evaluation", ADVICE)
-    assert content(tmp_path) == before
+    assert other_content(folder, "evaluation") == ""
+    assert "must be a manifest of the kind 'run', got 'evaluation'" in other_content(folder, "run")
 
 
 def replace_text(path: Path, old: str, new: str) -> None:
@@ -74,33 +51,43 @@ def become_link(folder: Path) -> None:
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
-    "no manifest": lambda folder: (folder / "manifest.json").unlink(),
-    "other kind": lambda folder: Manifest({}, kind="prepared data").write(folder),
-    "other schema": lambda folder: replace_text(folder / "manifest.json", '"schema": 2', '"schema": 1'),
-    "foreign manifest": lambda folder: (folder / "manifest.json").write_text('{"name": "an app", "icons": []}'),
-    "edited manifest": lambda folder: replace_text(folder / "manifest.json", '"size": 4', '"size": 5'),
-    "changed": lambda folder: (folder / "inner" / "file").write_text("mine"),
-    "missing": lambda folder: (folder / "inner" / "file").unlink(),
-    "more": lambda folder: (folder / "inner" / "notes.txt").write_text("precious"),
-    "link": lambda folder: (folder / "inner" / "elsewhere").symlink_to(folder.parent),
-    "empty folder": lambda folder: (folder / "empty").mkdir(),
-    "file": become_file,
-    "dangling link": become_link,
+    r"\(file, no manifest\.json\); name another": lambda folder: (folder / "manifest.json").unlink(),
+    r"of the kind 'evaluation', got 'prepared data'": lambda folder: Manifest({}, kind="prepared data").write(folder),
+    "must have schema 2, got 1": lambda folder: replace_text(folder / "manifest.json", '"schema": 2', '"schema": 1'),
+    r"must be a manifest, got": lambda folder: (folder / "manifest.json").write_text('{"name": "an app", "icons": []}'),
+    "its own SHA-256 does not match": lambda folder: replace_text(folder / "manifest.json", '"size": 4', '"size": 5'),
+    "inner/file must hold 4 bytes": lambda folder: (folder / "inner" / "file").write_text("mine"),
+    "inner/file must be readable": lambda folder: (folder / "inner" / "file").unlink(),
+    r"nothing but .*, got inner/notes\.txt; name": lambda folder: (folder / "inner" / "notes.txt").write_text("mine"),
+    "nothing but .*, got inner/elsewhere": lambda folder: (folder / "inner" / "elsewhere").symlink_to(folder.parent),
+    "nothing but the results of an evaluation to be replaced, got empty": lambda folder: (folder / "empty").mkdir(),
+    "must be new or an empty folder, got a file; name another": become_file,
+    "must be new or an empty folder, got a link to nothing; name another": become_link,
 }
+"""Changes of a folder by what is said about them."""
+
+
+@pytest.mark.parametrize("reason", CHANGES)
+def test_other_content_is_refused_untouched(folder: Path, tmp_path: Path, reason: str) -> None:
+    CHANGES[reason](folder)
+    before = content(tmp_path)
+    with pytest.raises(RecipeError, match=reason):
+        require_replaceable(folder, "evaluation", ADVICE)
+    assert content(tmp_path) == before
 
 
 def content(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() if path.is_file() else b"" for path in folder.rglob("*")}
 
 
-def test_the_working_directory_and_those_around_it_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_working_directory_those_around_it_and_mount_points_are_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ["folder", "folder/inner"]:
         monkeypatch.chdir(folder.parent / name)
         with pytest.raises(RecipeError, match="folder must not be the working directory or around it"):
             is_free(folder, ADVICE)
-
-
-def test_mount_points_are_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
     monkeypatch.setattr(Path, "is_mount", lambda _: True)
     with pytest.raises(RecipeError, match="folder must be a folder that can be replaced, got a mount point"):
         is_free(folder, ADVICE)
