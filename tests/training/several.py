@@ -15,16 +15,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from sumpool.data.shards import Item
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit
-from sumpool.training.journal import Journal
 from sumpool.training.processes import join_processes
-from tests.training.toy import CONFIG, DATA, ToyDocuments, new_model, new_run
+from tests.training.toy import CONFIG, DATA, ToyDocuments, new_model, new_run, records_of
 
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(["torch._dynamo", "torch.distributed", "tests.training.toy"])
@@ -85,9 +83,10 @@ def kill_one(training: Training, run: Path, rank: int, step: int) -> None:
     assert all(process.exitcode for process in processes)
 
 
-def read(run: Path, kind: str) -> list[dict[str, Any]]:
-    """Read the records of a kind in the metrics log."""
-    return [record for record in Journal(run / "metrics.jsonl").read() if record["kind"] == kind]
+def curve_of(run: Path) -> list[float]:
+    """Return losses and gradient norms of the updates, and losses of the validations."""
+    curve = [record[name] for record in records_of(run, "step") for name in ("loss", "nats", "norm")]
+    return curve + [record["nats"] for record in records_of(run, "validation")]
 
 
 def free_port() -> str:
@@ -128,8 +127,7 @@ def main() -> None:
 
 def _curve(training: Training, run: Path) -> list[float]:
     run_training(training, new_run(run))
-    curve = [record[name] for record in read(run, "step") for name in ("loss", "nats", "norm")]
-    return curve + [record["nats"] for record in read(run, "validation")]
+    return curve_of(run)
 
 
 if __name__ == "__main__":

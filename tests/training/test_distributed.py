@@ -12,17 +12,19 @@ from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.config import TrainConfig
 from sumpool.training.processes import Processes, current_processes, join_processes, launched_processes
 from sumpool.training.weights import load_tensors
-from tests.training.several import EXACT, SHARDED, Training, read, run_training
-from tests.training.toy import new_run
+from tests.training.several import EXACT, SHARDED, Training, curve_of, run_training
+from tests.training.toy import new_run, records_of
 
 SINGLE = EXACT.model_copy(update={"accumulate": 1, "batch_tokens": 16, "steps": 4})
 """Updates of one document, so that a second process has none."""
-VARIABLES = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
 
 
-def curve(run: Path) -> list[float]:
-    losses = [record[name] for record in read(run, "step") for name in ("loss", "nats", "norm")]
-    return losses + [record["nats"] for record in read(run, "validation")]
+@pytest.fixture
+def variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Variables of torchrun for the second of two processes."""
+    values = {"RANK": 1, "WORLD_SIZE": 2, "LOCAL_RANK": 1, "MASTER_ADDR": "localhost", "MASTER_PORT": 1}
+    for name, value in values.items():
+        monkeypatch.setenv(name, str(value))
 
 
 def documents(run: Path) -> Counter[str]:
@@ -43,10 +45,10 @@ def test_two_processes_make_the_updates_of_one(config: TrainConfig, tmp_path: Pa
     alone, together = new_run(tmp_path / "alone"), new_run(tmp_path / "together")
     run_training(Training(1, config), alone)
     run_training(Training(2, config), together)
-    assert curve(together) == pytest.approx(curve(alone), abs=1e-9)
-    assert len(read(together, "step")) == config.steps
-    assert all(record["imbalance"] >= 0 for record in read(together, "step"))
-    assert not any("imbalance" in record for record in read(alone, "step"))
+    assert curve_of(together) == pytest.approx(curve_of(alone), abs=1e-9)
+    assert len(records_of(together, "step")) == config.steps
+    assert all(record["imbalance"] >= 0 for record in records_of(together, "step"))
+    assert not any("imbalance" in record for record in records_of(alone, "step"))
     if config in (EXACT, SHARDED):  # an idle process reads a document, too, which it gives no weight
         assert documents(together) == documents(alone)
         assert all(path.read_text() for path in together.glob("documents-*"))
@@ -60,9 +62,9 @@ def test_a_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
     run_training(Training(1, EXACT.model_copy(update=settings)), alone)
     for config, size, steps in ((EXACT, 2, 2), (EXACT, 1, 3), (SHARDED, 2, 4), (EXACT, 1, 5), (SHARDED, 2, 6)):
         run_training(Training(size, config.model_copy(update={**settings, "steps": steps})), changed)
-    assert [record["step"] for record in read(changed, "step")] == [1, 2, 3, 4, 5, 6]
+    assert [record["step"] for record in records_of(changed, "step")] == [1, 2, 3, 4, 5, 6]
     assert documents(changed) == documents(alone)
-    losses = [[record["loss"] for record in read(run, "step")] for run in (alone, changed)]
+    losses = [[record["loss"] for record in records_of(run, "step")] for run in (alone, changed)]
     assert losses[1] == pytest.approx(losses[0], abs=1e-9)
     first, last = (Checkpoints(run / "checkpoints", 2).load_newest() for run in (alone, changed))
     assert first is not None
@@ -86,28 +88,21 @@ def test_one_process_keeps_its_values() -> None:
         processes.check_together(lambda: (_ for _ in ()).throw(Interrupted(2)))
 
 
-def test_missing_variables_of_torchrun_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    monkeypatch.delenv("RANK", raising=False)
-    with (
-        pytest.raises(RecipeError, match=r"the environment must have RANK, WORLD_SIZE.*got no RANK, LOCAL_RANK"),
-        join_processes("cpu"),
-    ):
-        pass
-
-
-def test_more_processes_than_gpus_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {**VARIABLES, "LOCAL_RANK": "1"}.items():
-        monkeypatch.setenv(name, value)
+@pytest.mark.usefixtures("variables")
+def test_missing_variables_and_gpus_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
-    with (
-        pytest.raises(RecipeError, match="must have a GPU of its own, got process 2 and 1 GPUs"),
-        join_processes("auto"),
-    ):
+    gpus = "must have a GPU of its own, got process 2 and 1 GPUs"
+    with pytest.raises(RecipeError, match=gpus), join_processes("auto"):
+        pass
+    monkeypatch.delenv("RANK")
+    monkeypatch.delenv("LOCAL_RANK")
+    names = r"the environment must have RANK, WORLD_SIZE.*got no RANK, LOCAL_RANK: start it"
+    with pytest.raises(RecipeError, match=names), join_processes("cpu"):
         pass
 
 
+@pytest.mark.usefixtures("variables")
 @pytest.mark.parametrize(
     ("message", "expected", "sentence"),
     [
@@ -121,8 +116,6 @@ def test_the_end_of_another_process_is_one_sentence(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(message)
 
-    for name, value in VARIABLES.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.setattr("torch.distributed.init_process_group", fail)
     with pytest.raises(expected, match=sentence), join_processes("cpu"):
         pass

@@ -3,7 +3,7 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -19,7 +19,7 @@ from sumpool.training.fit import fit, validate, validation_batches
 from sumpool.training.journal import Journal
 from sumpool.training.update import count_target_tokens
 from sumpool.training.weights import load_weights, weights_of
-from tests.training.toy import CONFIG, DATA, new_model, new_run, trace
+from tests.training.toy import CONFIG, DATA, new_model, new_run, records_of, trace
 
 GOLDEN_LOSSES = [2.253941, 1.630888, 1.065196]
 GOLDEN_NATS = [1.143536, 0.990769, 0.982505]
@@ -36,11 +36,6 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     run = new_run(tmp_path_factory.mktemp("runs") / "uninterrupted")
     fit(new_model(), CONFIG, DATA, run)
     return trace(run)
-
-
-def records_of(run: Path, kind: str) -> list[dict[str, Any]]:
-    records = map(json.loads, (run / "metrics.jsonl").read_text().splitlines())
-    return [record for record in records if record["kind"] == kind]
 
 
 class Observer:
@@ -60,24 +55,17 @@ def with_losses(monkeypatch: pytest.MonkeyPatch, *losses: float) -> None:
     monkeypatch.setattr(fitting, "validate", lambda *_: next(answers))
 
 
-def test_results_are_those_of_earlier_versions(run: Path) -> None:
-    fit(new_model(), CONFIG, DATA, run)
-    losses = [record["loss"] for record in records_of(run, "step")]
-    assert losses[::6] == pytest.approx(GOLDEN_LOSSES, rel=1e-4)
-    assert [record["nats"] for record in records_of(run, "validation")] == pytest.approx(GOLDEN_NATS, rel=1e-4)
-
-
-def test_a_run_trains_and_logs_metrics(run: Path) -> None:
+def test_results_are_logged_and_those_of_earlier_versions(run: Path) -> None:
     reports: list[Progress] = []
-    model = new_model(dropout=0.0)
-    state = fit(model, CONFIG, DATA, run, report=reports.append)
-    steps = records_of(run, "step")
+    state = fit(new_model(), CONFIG, DATA, run, report=reports.append)
+    steps, validations = records_of(run, "step"), records_of(run, "validation")
+    assert [record["loss"] for record in steps][::6] == pytest.approx(GOLDEN_LOSSES, rel=1e-4)
+    assert [record["nats"] for record in validations] == pytest.approx(GOLDEN_NATS, rel=1e-4)
+    assert [record["step"] for record in validations] == [6, 12, 18]
     assert [record["step"] for record in steps] == list(range(1, CONFIG.steps + 1))
-    assert steps[-1]["nats"] < 0.7 * steps[0]["nats"]
     assert {"loss", "nats", "norm", "learning_rate", "target_tokens", "seconds", "tokens_per_second"} < steps[0].keys()
     assert all(0 < record["data_seconds"] < record["seconds"] for record in steps)
     assert steps[0]["learning_rate"] < CONFIG.learning_rate / 2
-    assert [record["step"] for record in records_of(run, "validation")] == [6, 12, 18]
     assert state.step == CONFIG.steps
     assert [progress.done for progress in reports if not progress.note] == list(range(1, CONFIG.steps + 1))
 
@@ -102,15 +90,6 @@ def test_patience_stops_early(run: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     with_losses(monkeypatch, 2.0, 2.0, 1.0)
     state = fit(new_model(), CONFIG.model_copy(update={"patience": 1}), DATA, run)
     assert (state.step, state.best_step, state.stale_validations) == (12, 6, 1)
-
-
-def test_summaries_are_scored_at_every_validation(run: Path) -> None:
-    notes: list[Progress] = []
-    observer = Observer(lambda: {"rouge1": 0.25})
-    fit(new_model(), CONFIG, DATA, run, observer=observer, report=notes.append)
-    assert observer.steps == [6, 12, 18]
-    assert [record["rouge1"] for record in records_of(run, "validation")] == [0.25] * 3
-    assert "rouge1 0.25" in next(progress.note for progress in notes if progress.note)
 
 
 def test_a_run_stopped_by_a_signal_resumes_exactly(run: Path, uninterrupted: dict[str, str]) -> None:
@@ -201,42 +180,24 @@ def test_a_non_finite_validation_loss_exports_no_weights(run: Path, monkeypatch:
 CONSTANT = CONFIG.model_copy(update={"schedule": ScheduleConfig(kind="constant", warmup=4)})
 
 
-def scores(*values: float) -> "GivenScores":
-    return GivenScores(list(values))
+def scores(*values: float) -> Observer:
+    """Observer with the ROUGE-2 of one validation after the other."""
+    rouge2 = iter(values)
+    return Observer(lambda: {"rouge1": 50.0, "rouge2": next(rouge2), "rouge2_standard_error": 1.25})
 
 
-class GivenScores:
-    """ROUGE-2 of one validation after the other."""
-
-    def __init__(self, values: list[float]) -> None:
-        self.values = values
-
-    def score(self) -> Mapping[str, float]:
-        return {"rouge1": 50.0, "rouge2": self.values.pop(0), "rouge2_standard_error": 1.25}
-
-    def record(self, step: int) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Content of an uninterrupted run."""
-    run = new_run(tmp_path_factory.mktemp("runs") / "whole")
-    fit(new_model(), CONSTANT, DATA, run)
-    return trace(run)
-
-
-def test_a_constant_run_that_goes_on_equals_an_uninterrupted_one(whole: dict[str, str], tmp_path: Path) -> None:
-    extended = new_run(tmp_path / "extended")
+def test_a_constant_run_that_goes_on_equals_an_uninterrupted_one(tmp_path: Path) -> None:
+    whole, extended = new_run(tmp_path / "whole"), new_run(tmp_path / "extended")
+    fit(new_model(), CONSTANT, DATA, whole)
     fit(new_model(), CONSTANT.model_copy(update={"steps": 7}), DATA, extended)
     fit(new_model(), CONSTANT, DATA, extended)
-    assert trace(extended) == whole
+    assert trace(extended) == trace(whole)
 
 
 @pytest.mark.slow
-def test_weights_of_a_validation_that_is_not_repeated_are_put_back(tmp_path: Path) -> None:
+def test_weights_of_a_validation_that_is_not_repeated_are_put_back(run: Path, tmp_path: Path) -> None:
     by_score = CONSTANT.model_copy(update={"select_by": "rouge2"})
-    run, whole = new_run(tmp_path / "run"), new_run(tmp_path / "whole")
+    whole = new_run(tmp_path / "whole")
     ended = fit(new_model(), by_score.model_copy(update={"steps": 8}), DATA, run, observer=scores(20, 30))
     assert (ended.best_step, Manifest.read(run).facts["step"]) == (8, 8)
     state = fit(new_model(), by_score, DATA, run, observer=scores(10, 10))  # after steps 12 and 18
@@ -245,23 +206,23 @@ def test_weights_of_a_validation_that_is_not_repeated_are_put_back(tmp_path: Pat
     assert trace(run) == trace(whole)
 
 
-def test_a_damaged_checkpoint_of_the_best_weights_is_named(tmp_path: Path) -> None:
+def test_a_damaged_checkpoint_of_the_best_weights_is_named(run: Path) -> None:
     by_score = CONSTANT.model_copy(update={"select_by": "rouge2"})
-    run = new_run(tmp_path / "run")
     fit(new_model(), by_score.model_copy(update={"steps": 8}), DATA, run, observer=scores(20, 30))
     (run / "checkpoints" / "step-00000006" / "model.safetensors").unlink()
     with pytest.raises(CheckpointError, match=r"step-00000006/model\.safetensors must be readable"):
         fit(new_model(), by_score, DATA, run, observer=scores(10, 10))
 
 
-def test_the_highest_rouge_is_selected_and_stops_early(tmp_path: Path) -> None:
+def test_the_highest_rouge_is_selected_and_stops_early(run: Path) -> None:
     config = CONFIG.model_copy(update={"select_by": "rouge2", "patience": 1})
-    reports: list[Progress] = []
-    run = new_run(tmp_path / "run")
-    state = fit(new_model(), config, DATA, run, observer=scores(20, 20), report=reports.append)
+    observer, reports = scores(20, 20), list[Progress]()
+    state = fit(new_model(), config, DATA, run, observer=observer, report=reports.append)
     assert (state.step, state.best_step, state.best_score, state.stale_validations) == (12, 6, 20, 1)
     facts = Manifest.read(run).facts
     assert (facts["step"], facts["validation_loss"]) == (6, state.best_loss)
+    assert observer.steps == [6, 12]
+    assert [record["rouge2"] for record in records_of(run, "validation")] == [20, 20]
     notes = [report.note for report in reports if "validation" in report.note]
     assert "rouge1 50, rouge2 20 ± 1.2 (best so far)" in notes[0]
     assert notes[1].endswith("rouge1 50, rouge2 20 ± 1.2")
@@ -300,10 +261,6 @@ def test_a_signal_stops_validation() -> None:
         validate(new_model(), DATA, CONFIG, CPU, stop)
 
 
-def records(path: Path) -> list[tuple[str, int]]:
-    return [(record["kind"], record["step"]) for record in map(json.loads, path.read_text().splitlines())]
-
-
 @pytest.fixture
 def journal(tmp_path: Path) -> Journal:
     journal = Journal(tmp_path / "metrics.jsonl")
@@ -313,34 +270,37 @@ def journal(tmp_path: Path) -> Journal:
     return journal
 
 
-def test_every_record_is_a_line(journal: Journal) -> None:
+def test_records_are_lines_of_which_a_torn_one_is_skipped(journal: Journal) -> None:
     assert json.loads(journal.path.read_text().splitlines()[1]) == {"kind": "validation", "step": 1, "nats": 0.25}
+    records = journal.read()
+    with journal.path.open("a") as file:
+        file.write('{"kind": "st\n[]\n{"step": 1}\nno JSON\n{"kind": "step", "step": 3}')
+    assert journal.read() == records
+    assert len(records) == 6
+    journal.path.unlink()
+    with pytest.raises(CheckpointError, match=r"metrics\.jsonl must be the metrics log of a run, got: "):
+        journal.read()
 
 
 def test_rewind_keeps_the_records_before_a_checkpoint(journal: Journal) -> None:
-    journal.rewind(2)
-    assert records(journal.path) == [("step", 1), ("validation", 1), ("step", 2)]
-
-
-def test_rewind_drops_a_torn_line_and_anything_but_records(journal: Journal) -> None:
     with journal.path.open("a") as file:
-        file.write('[]\n{"step": 1}\nno JSON\n{"kind": "step", "step": 3, "lo')
+        file.write('{"kind": "step", "step": 3, "lo')
     journal.rewind(9)
-    assert len(records(journal.path)) == 6
-
-
-def test_rewind_creates_a_missing_file(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "metrics.jsonl")
+    assert len(journal.path.read_text().splitlines()) == 6
+    journal.rewind(2)
+    assert [(record["kind"], record["step"]) for record in journal.read()] == [
+        ("step", 1),
+        ("validation", 1),
+        ("step", 2),
+    ]
+    journal.path.unlink()
     journal.sync()
     journal.rewind(0)
     assert journal.path.read_bytes() == b""
 
 
 def test_a_failing_disk_is_a_resource_error(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(descriptor: int) -> None:
-        raise OSError(28, f"No space left on device {descriptor}")
-
-    monkeypatch.setattr(os, "fsync", fail)
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=OSError(28, "No space left on device")))
     before = journal.path.read_bytes()
     for action in (journal.sync, lambda: journal.rewind(1)):
         with pytest.raises(ResourceError, match=r"metrics\.jsonl must be written completely, got: .*No space left"):
@@ -348,13 +308,3 @@ def test_a_failing_disk_is_a_resource_error(journal: Journal, monkeypatch: pytes
     assert journal.path.read_bytes() == before
     with pytest.raises(RecipeError, match="must be a path that can be written"):
         Journal(journal.path.parent / "missing" / "metrics.jsonl").append("step", 1, {})
-
-
-def test_records_are_read_and_a_torn_line_is_skipped(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "metrics.jsonl")
-    with pytest.raises(CheckpointError, match=r"metrics\.jsonl must be the metrics log of a run, got: "):
-        journal.read()
-    journal.append("step", 1, {"loss": 2.0})
-    with journal.path.open("ab") as file:
-        file.write(b'{"kind": "st\n[]\n{"step": 2}\n{"kind": "step", "step": 3')
-    assert journal.read() == [{"kind": "step", "step": 1, "loss": 2.0}]

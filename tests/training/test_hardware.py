@@ -1,8 +1,8 @@
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import Mock, call
 
 import pytest
 import torch
@@ -28,32 +28,20 @@ from sumpool.training.hardware import (
 CPU = torch.device("cpu")
 
 
-def test_a_missing_gpu_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_gpu_is_an_error_and_attention_on_one_is_not_computed_by_cudnn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cudnn = Mock()
+    monkeypatch.setattr(torch.backends.cuda, "enable_cudnn_sdp", cudnn)
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert choose_device("auto") == choose_device("cpu") == CPU
     with pytest.raises(RecipeError, match=r"train\.device must be 'cpu' or 'auto'"):
         choose_device("cuda")
-
-
-@pytest.fixture
-def cudnn_attention() -> Iterator[None]:
-    """Let PyTorch choose cuDNN for attention, as it does by default."""
-    enabled = torch.backends.cuda.cudnn_sdp_enabled()
-    torch.backends.cuda.enable_cudnn_sdp(True)
-    yield
-    torch.backends.cuda.enable_cudnn_sdp(enabled)
-
-
-@pytest.mark.usefixtures("cudnn_attention")
-@pytest.mark.parametrize("name", ["auto", "cuda"])
-def test_attention_on_a_gpu_is_not_computed_by_cudnn(
-    name: Literal["auto", "cuda"], monkeypatch: pytest.MonkeyPatch
-) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert choose_device("cpu") == CPU
-    assert torch.backends.cuda.cudnn_sdp_enabled()
-    assert choose_device(name).type == "cuda"
-    assert not torch.backends.cuda.cudnn_sdp_enabled()
+    cudnn.assert_not_called()
+    assert choose_device("auto").type == choose_device("cuda").type == "cuda"
+    assert cudnn.call_args_list == [call(False), call(False)]
 
 
 def test_auto_is_bf16_on_cpus_with_bf16_instructions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,32 +77,21 @@ def test_auto_generation_precision_is_the_smallest_fast_one(
         choose_generation_precision("int8", torch.device("cuda"))
 
 
-@pytest.mark.parametrize(
-    ("flags", "setting", "generation", "expected"),
-    [
+def test_auto_encodes_in_bf16_on_cpus_with_amx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "CPUINFO", tmp_path / "cpuinfo")
+    table: tuple[tuple[str, Literal["auto"] | Precision, Precision, Precision], ...] = (
         ("avx512_bf16 amx_tile amx_bf16", "auto", "int8", "bf16"),
         ("avx512_bf16 avx512_vnni", "auto", "int8", "int8"),
-        ("avx2", "auto", "int8", "int8"),
         ("amx_bf16", "int8", "int8", "int8"),
         ("amx_bf16", "auto", "fp32", "fp32"),
-        ("amx_bf16", "bf16", "bf16", "bf16"),
-    ],
-)
-def test_auto_encodes_in_bf16_on_cpus_with_amx(
-    flags: str,
-    setting: Precision,
-    generation: Precision,
-    expected: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    (tmp_path / "cpuinfo").write_text(f"processor : 0\nflags : fpu {flags} vme\n")
-    monkeypatch.setattr(hardware, "CPUINFO", tmp_path / "cpuinfo")
-    monkeypatch.setattr(hardware, "has_packed_bf16", lambda: True)
-    assert choose_encoder_precision(setting, generation, CPU) == expected
-    assert choose_encoder_precision(setting, generation, torch.device("cuda")) == generation
-    monkeypatch.setattr(hardware, "has_packed_bf16", lambda: False)
-    assert choose_encoder_precision(setting, generation, CPU) == generation
+    )
+    for flags, setting, generation, expected in table:
+        (tmp_path / "cpuinfo").write_text(f"processor : 0\nflags : fpu {flags} vme\n")
+        monkeypatch.setattr(hardware, "has_packed_bf16", lambda: True)
+        assert choose_encoder_precision(setting, generation, CPU) == expected
+        assert choose_encoder_precision(setting, generation, torch.device("cuda")) == generation
+        monkeypatch.setattr(hardware, "has_packed_bf16", lambda: False)
+        assert choose_encoder_precision(setting, generation, CPU) == generation
 
 
 def test_autocast_sets_the_precision_of_matrix_products() -> None:
@@ -142,6 +119,8 @@ FRESH = """
 import torch
 from sumpool.training.hardware import peak
 
+held = torch.ones(64 * 2**20 // 4)  # what was there before does not count
+
 def work():
     first = torch.ones(64 * 2**20 // 4)
     del first
@@ -163,15 +142,6 @@ def test_peak_is_what_was_held_at_once() -> None:
 
 @pytest.mark.slow
 @linux
-def test_what_was_there_before_does_not_count() -> None:
-    held = torch.ones(64 * MEBI // 4)
-    measured = peak(lambda: held.sum(), CPU)
-    assert measured is not None
-    assert measured < 4 * MEBI
-
-
-@pytest.mark.slow
-@linux
 def test_memory_kept_by_the_c_library_is_seen_again() -> None:
     """Blocks of 100 kB come from the heap, which keeps them when they are freed."""
 
@@ -183,29 +153,21 @@ def test_memory_kept_by_the_c_library_is_seen_again() -> None:
     assert all(one is not None and one > 36 * MEBI for one in measured), measured
 
 
-@pytest.mark.slow
-def test_unknown_where_no_mark_can_be_reset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_peak_is_unknown_where_no_mark_can_be_reset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(hardware, "gc", Mock())
     monkeypatch.setattr(hardware, "_RESET", tmp_path / "missing")
-    done: list[int] = []
-    assert peak(lambda: done.append(1), CPU) is None
-    assert done == [1]
+    work = Mock()
+    assert peak(work, CPU) is None
+    work.assert_called_once_with()
 
 
-def test_what_does_not_fit_is_a_note() -> None:
-    def work() -> None:
-        raise MemoryError
-
+def test_what_does_not_fit_is_a_note_and_other_errors_are_raised() -> None:
+    work = Mock(side_effect=MemoryError)
     assert not fits(work)
-    assert try_peak(work, CPU) == (None, OUT_OF_MEMORY)
-    assert try_peak(lambda: None, CPU)[1] == ""
-
-
-def test_other_errors_are_raised() -> None:
-    def work() -> None:
-        raise RuntimeError("shapes do not fit")
-
+    assert try_peak(work, CPU, Mock(side_effect=MemoryError)) == (None, OUT_OF_MEMORY)
+    assert try_peak(work, CPU, Mock(return_value=3)) == (3, "")
     with pytest.raises(RuntimeError, match="shapes do not fit"):
-        fits(work)
+        fits(Mock(side_effect=RuntimeError("shapes do not fit")))
 
 
 def test_available_keeps_within_the_container(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -116,6 +116,8 @@ def test_batches_of_several_processes_are_not_divided() -> None:
 
 
 def test_every_document_has_one_process_and_tokens_are_balanced() -> None:
+    assert divide([7, 4], 3) == [[0], [1], []]
+    assert imbalance([3, 1], [[0], [1]]) == pytest.approx(0.5)
     for size in (1, 2, 3, 7):
         lengths = np.random.default_rng(0).integers(1, 100, 40)
         shares = divide(lengths, size)
@@ -124,41 +126,30 @@ def test_every_document_has_one_process_and_tokens_are_balanced() -> None:
         assert all(lengths[share].tolist() == sorted(lengths[share]) for share in shares)
 
 
-def test_imbalance_is_that_of_the_fullest_share() -> None:
-    assert imbalance([3, 1], [[0], [1]]) == pytest.approx(0.5)
-    assert imbalance([2, 2], [[0], [1]]) == 0
-
-
-def test_a_process_without_documents_takes_the_shortest(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert divide([7, 4], 3) == [[0], [1], []]
+@pytest.fixture
+def no_replicas(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Updaters of several processes in this one."""
     monkeypatch.setattr(nn.parallel, "DistributedDataParallel", Mock())
+
+
+@pytest.mark.usefixtures("no_replicas")
+def test_a_process_without_documents_takes_the_shortest() -> None:
     updater = ParallelUpdater(new_model(), CONFIG, CPU, None, Processes(2, 3))
     shortest = min((0, 1), key=lambda index: len(DATA.training[index].ids))
     (batch,) = updater.batches(DATA, [[0, 1]], 1)
     assert batch.documents == (DATA.training[shortest].id,)
 
 
-def test_shares_have_the_documents_of_one_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nn.parallel, "DistributedDataParallel", Mock())
-    config = CONFIG.model_copy(update={"batch_tokens": 64})
-    update = [[3, 4], [5], [0, 1, 2]]
-    rows = []
-    for size in (1, 2, 4):
-        documents: dict[str, list[int]] = {}
-        for rank in range(size):
-            processes = Processes(rank, size)
-            alone = size == 1
-            updater = (
-                Updater(new_model(), config, CPU)
-                if alone
-                else ParallelUpdater(new_model(), config, CPU, None, processes)
-            )
-            for batch in updater.batches(DATA, update, 1):
-                assert batch.ids.numel() <= config.batch_tokens
-                documents |= {
-                    name: ids[mask].tolist()
-                    for name, ids, mask in zip(batch.documents, batch.ids, batch.mask, strict=True)
-                }
-        rows.append(documents)
-    assert rows[0] == rows[1] == rows[2]
-    assert len(rows[0]) == 6
+@pytest.mark.usefixtures("no_replicas")
+def test_shares_have_the_documents_of_one_process() -> None:
+    def documents_of(*updaters: Updater) -> dict[str, list[int]]:
+        batches = [batch for updater in updaters for batch in updater.batches(DATA, [[3, 4], [5], [0, 1, 2]], 1)]
+        assert all(batch.ids.numel() <= CONFIG.batch_tokens for batch in batches)
+        rows = [row for batch in batches for row in zip(batch.documents, batch.ids, batch.mask, strict=True)]
+        assert len(rows) == 6
+        return {name: ids[mask].tolist() for name, ids, mask in rows}
+
+    expected = documents_of(Updater(new_model(), CONFIG, CPU))
+    for size in (2, 4):
+        processes = [Processes(rank, size) for rank in range(size)]
+        assert documents_of(*(ParallelUpdater(new_model(), CONFIG, CPU, None, one) for one in processes)) == expected

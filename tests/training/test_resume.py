@@ -61,34 +61,26 @@ def train_until(run: Path, place: str, number: int) -> None:
     fit(new_model(), CONFIG, DATA, run, report=report)
 
 
-@pytest.mark.parametrize(
-    ("place", "number"),
-    [
-        ("step", 8),
-        ("fsync", 16),
-        ("replace", 6),
-        *(pytest.param(*kill, marks=pytest.mark.slow) for kill in (("step", 1), ("step", 17))),
-        *(pytest.param("fsync", number, marks=pytest.mark.slow) for number in (1, 4, 9, 25, 36)),
-        *(pytest.param("replace", number, marks=pytest.mark.slow) for number in (1, 3, 10)),
-    ],
-)
-def test_a_killed_run_resumes_bitwise(place: str, number: int, uninterrupted: dict[str, str], tmp_path: Path) -> None:
-    run = new_run(tmp_path / "run")
-    finish(start_run(run, place, number), -signal.SIGKILL)
-    finish(start_run(run))
-    assert trace(run) == uninterrupted
-
-
 def test_a_run_killed_repeatedly_resumes_bitwise(uninterrupted: dict[str, str], tmp_path: Path) -> None:
     run = new_run(tmp_path / "run")
-    for step in (3, 7, 12, 15):
-        finish(start_run(run, "step", step), -signal.SIGKILL)
+    for place, number in (
+        ("fsync", 1),
+        ("step", 3),
+        ("replace", 3),
+        ("step", 7),
+        ("fsync", 4),
+        ("step", 12),
+        ("replace", 2),
+        ("step", 15),
+        ("fsync", 6),
+    ):
+        finish(start_run(run, place, number), -signal.SIGKILL)
     finish(start_run(run))
     assert trace(run) == uninterrupted
 
 
-@pytest.mark.parametrize("last", [14, *(pytest.param(last, marks=pytest.mark.slow) for last in (6, 18))])
-def test_a_kill_before_pruning_leaves_no_outdated_checkpoints(
+@pytest.mark.parametrize("last", [14, pytest.param(18, marks=pytest.mark.slow)])
+def test_a_kill_before_pruning_leaves_no_outdated_checkpoints_and_temporary_files(
     last: int, uninterrupted: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prune = Checkpoints.prune
@@ -103,13 +95,6 @@ def test_a_kill_before_pruning_leaves_no_outdated_checkpoints(
     with pytest.raises(KeyboardInterrupt):
         train(run)
     monkeypatch.undo()
-    train(run)
-    assert trace(run) == uninterrupted
-
-
-@pytest.mark.slow
-def test_temporary_files_of_a_killed_export_are_removed(uninterrupted: dict[str, str], tmp_path: Path) -> None:
-    run = new_run(tmp_path / "run")
     (run / ".tmp34sI35").touch()  # temporary name of safetensors
     (run / ".tmp-model.safetensors").touch()
     train(run)

@@ -5,6 +5,7 @@ import math
 from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,6 +19,7 @@ from sumpool.data.shards import Item
 from sumpool.io.manifest import Manifest
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.fit import fit
+from sumpool.training.journal import Journal
 
 VOCABULARY = 40
 
@@ -96,6 +98,11 @@ def trace(run: Path) -> dict[str, str]:
     timed = {"seconds", "data_seconds", "tokens_per_second"}
     journal = [{name: value for name, value in record.items() if name not in timed} for record in records]
     return {**hashes, "journal": json.dumps(journal)}
+
+
+def records_of(run: Path, kind: str) -> list[dict[str, Any]]:
+    """Read the records of a kind in the metrics log."""
+    return [record for record in Journal(run / "metrics.jsonl").read() if record["kind"] == kind]
 
 
 def are_finite(metrics: Mapping[str, float]) -> bool:
