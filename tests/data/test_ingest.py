@@ -2,13 +2,13 @@ import json
 from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from sumpool.data import prepare as module
-from sumpool.data.config import DataConfig, Example, Reject, SourceConfig
+from sumpool.data.config import DataConfig, Example, Reject
 from sumpool.data.prepare import ingest, read_rows
-from sumpool.data.prepared_folder import find_or_prepare
 from sumpool.data.pretraining_tasks import excerpts
 from sumpool.data.processes import ordered_map
 from sumpool.data.shards import Texts
@@ -17,25 +17,18 @@ from sumpool.progress import Check, Progress, no_op
 from tests.conftest import story
 
 
-class CountConfig(SourceConfig):
-    """A given number of rows, every tenth of which is rejected."""
-
-    kind: str = "count"
-    documents: int
-
-    def rows(self) -> Iterator[Example | Reject]:
-        for number in range(self.documents):
-            if number % 10 == 9:
-                yield Reject(f"file:{number + 1}", "row must be good")
-            else:
-                yield Example(str(number), "document", "summary", "train" if number % 3 else "test")
+def rows(count: int) -> Iterator[Example | Reject]:
+    """A number of rows, every tenth of which is rejected."""
+    for number in range(count):
+        if number % 10 == 9:
+            yield Reject(f"file:{number + 1}", "row must be good")
+        else:
+            yield Example(str(number), "document", "summary", "train" if number % 3 else "test")
 
 
 def test_every_row_is_kept_or_rejected(tmp_path: Path) -> None:
     reports: list[Progress] = []
-    documents, rejected, invisible = ingest(
-        CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=True, report=reports.append, check=no_op
-    )
+    documents, rejected, invisible = ingest(rows(100), tmp_path, skip_bad_rows=True, report=reports.append, check=no_op)
     assert (rejected, invisible) == (10, 0)
     assert documents == {"train": 60, "validation": 0, "test": 30}
     assert len((tmp_path / "rejects.jsonl").read_text().splitlines()) == 10
@@ -43,24 +36,33 @@ def test_every_row_is_kept_or_rejected(tmp_path: Path) -> None:
     assert (reports[-1].done, reports[-1].total) == (100, 100)
 
 
+def test_rows_that_cannot_be_used_are_errors_or_skipped(tmp_path: Path) -> None:
+    for row, reason in [
+        (Example("d1", "text", "text", "train", where="rows:2"), "^rows:2: id must be unique, got 'd1' a second time"),
+        (Example("new", " \n", "text", "train"), r"document 'new': document must contain text, got ' \\n'; correct it"),
+        (Example("new", "text", "", "train"), "document 'new': summary must contain text, got ''"),
+        (Example("new", "te\ud800xt", "text", "train"), "document 'new': text must be valid Unicode, .* at 2"),
+        (Example("\udfff", "text", "text", "train"), r"document '\\udfff': text must be valid Unicode"),
+    ]:
+        both = [Example("d1", "text", "text", "test"), row]
+        with pytest.raises(DataError, match=reason):
+            ingest(iter(both), tmp_path, skip_bad_rows=False, report=no_op, check=no_op)
+        with pytest.raises(DataError, match="must have a training document, got 2 rows"):
+            ingest(iter(both), tmp_path, skip_bad_rows=True, report=no_op, check=no_op)
+
+
 def test_accents_are_composed(tmp_path: Path) -> None:
-    rows = iter([Example("a", "cafe\u0301", "u\u0308ber", "train", "e\u0300")])
-    ingest(rows, tmp_path, skip_bad_rows=False, report=no_op, check=no_op)
+    decomposed = iter([Example("a", "cafe\u0301", "u\u0308ber", "train", "e\u0300")])
+    ingest(decomposed, tmp_path, skip_bad_rows=False, report=no_op, check=no_op)
     [row] = Texts(tmp_path, "train")
     assert (row.document, row.summary, row.second) == ("café", "über", "è")
 
 
 def test_check_is_called_for_every_row(tmp_path: Path) -> None:
-    calls = 0
-
-    def stop() -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 7:
-            raise Interrupted(2)
-
+    stop = Mock(side_effect=[None] * 6 + [Interrupted(2)])
     with pytest.raises(Interrupted):
-        ingest(CountConfig(documents=100).rows(), tmp_path, skip_bad_rows=True, report=no_op, check=stop)
+        ingest(rows(100), tmp_path, skip_bad_rows=True, report=no_op, check=stop)
+    assert stop.call_count == 7
 
 
 ROWS = 30
@@ -92,46 +94,30 @@ def test_rows_are_those_that_are_read_one_at_a_time(
 ) -> None:
     monkeypatch.setattr(module, "_SMALL_SPANS", 1 if workers else 1 << 30)
     data = config(tmp_path, task)
-    rows = list(read_rows(data, no_op))
+    found = list(read_rows(data, no_op))
     converts = data.gap_sentences or data.shuffled
     assert converts is not None
-    assert rows == excerpts(converts, data.require_source().rows())
-    assert len(rows) > ROWS
-    places = [row.where.rpartition(":")[2] for row in rows if isinstance(row, Reject)]
+    assert found == excerpts(converts, data.require_source().rows())
+    assert len(found) > ROWS
+    places = [row.where.rpartition(":")[2] for row in found if isinstance(row, Reject)]
     assert places == ["4", "21"]
 
 
-@pytest.mark.parametrize("small", [1, 1 << 30])
-def test_small_files_need_no_processes(small: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_SMALL_SPANS", small)
-    asked: list[tuple[int, int]] = []
+def test_small_files_need_no_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
 
     def execute(build: Callable[[], Any], tasks: Iterable[Any], workers: int, check: Check) -> Generator[Any]:
-        tasks = list(tasks)
-        asked.append((workers, len(tasks)))
+        asked.append(workers)
         return ordered_map(build, tasks, 0, check)
 
     monkeypatch.setattr(module, "ordered_map", execute)
-    list(read_rows(config(tmp_path, TASKS[1]), no_op))
-    ((workers, tasks),) = asked
-    assert workers == (2 if small == 1 else 0)
-    assert tasks > 3
-
-
-def test_a_bad_row_leaves_nothing(tmp_path: Path) -> None:
-    data = config(tmp_path, TASKS[1])
-    with pytest.raises(DataError, match=r"train\.jsonl:4"):
-        find_or_prepare(data, tmp_path / "prepared", skip_bad_rows=False, report=no_op, check=no_op)
-    assert [path.name for path in tmp_path.iterdir() if not path.name.startswith(".prepared.")] == ["train.jsonl"]
+    for small in (1, 1 << 30):
+        monkeypatch.setattr(module, "_SMALL_SPANS", small)
+        list(read_rows(config(tmp_path, TASKS[1]), no_op))
+    assert asked == [2, 0]
 
 
 def test_a_signal_stops_while_rows_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def execute(*_: object) -> Generator[Any]:
-        raise AssertionError("no row is converted")
-
-    def stop() -> None:
-        raise Interrupted(2)
-
-    monkeypatch.setattr(module, "ordered_map", execute)
+    monkeypatch.setattr(module, "ordered_map", Mock(side_effect=AssertionError("no row is converted")))
     with pytest.raises(Interrupted):
-        next(read_rows(config(tmp_path, TASKS[1]), stop))
+        next(read_rows(config(tmp_path, TASKS[1]), Mock(side_effect=Interrupted(2))))

@@ -2,7 +2,8 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,18 +18,12 @@ def slow_square(task: int) -> int:
     return task**2
 
 
-def build_square() -> Callable[[int], int]:
-    return slow_square
+def squares(count: int) -> list[Callable[[], int]]:
+    return [partial(slow_square, task) for task in range(count)]
 
 
-def fail(task: int) -> int:
-    if task == 3:
-        raise DataError(f"task must not be 3, got {task}")
-    return task
-
-
-def build_fail() -> Callable[[int], int]:
-    return fail
+def fail() -> None:
+    raise DataError("task must not be 3, got 3")
 
 
 def build_nothing() -> Callable[[int], int]:
@@ -50,26 +45,15 @@ def ignored_signals() -> list[bool]:
 
 def test_results_are_in_task_order() -> None:
     for workers in [0, 1, 3]:
-        assert list(ordered_map(build_square, range(10), workers, no_op)) == [task**2 for task in range(10)]
+        assert list(ordered_map(caller, squares(10), workers, no_op)) == [task**2 for task in range(10)]
 
 
 def test_tasks_are_read_lazily() -> None:
-    read = []
-
-    def tasks() -> Iterator[int]:
-        for task in range(100):
-            read.append(task)
-            yield task
-
-    results = ordered_map(build_square, tasks(), 1, no_op)
+    tasks = iter(squares(100))
+    results = ordered_map(caller, tasks, 1, no_op)
     next(results)
-    assert len(read) <= 4
     next(results)
-    assert len(read) <= 5
-
-
-def echo() -> Callable[[bytes], bytes]:
-    return bytes
+    assert len(list(tasks)) >= 95
 
 
 def stop_waiting(*_: object) -> None:
@@ -82,21 +66,18 @@ def test_tasks_and_results_may_exceed_a_pipe() -> None:
     previous = signal.signal(signal.SIGALRM, stop_waiting)
     signal.alarm(60)
     try:
-        assert list(ordered_map(echo, tasks, 2, no_op)) == tasks
+        assert list(ordered_map(caller, [partial(bytes, task) for task in tasks], 2, no_op)) == tasks
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, previous)
 
 
-def test_task_error_is_raised_in_the_parent() -> None:
+def test_errors_are_raised_in_the_parent() -> None:
     for workers in [0, 2]:
-        results = ordered_map(build_fail, range(10), workers, no_op)
-        assert [next(results) for _ in range(3)] == [0, 1, 2]
+        results = ordered_map(caller, [*squares(3), fail, *squares(9)], workers, no_op)
+        assert [next(results) for _ in range(3)] == [0, 1, 4]
         with pytest.raises(DataError, match="task must not be 3, got 3"):
             next(results)
-
-
-def test_build_error_is_raised_in_the_parent() -> None:
     with pytest.raises(DataError, match="nothing can be built"):
         list(ordered_map(build_nothing, range(3), 1, no_op))
 
@@ -120,18 +101,8 @@ def test_workers_block_signals() -> None:
     assert ignored_signals() == [False, False]
 
 
-def test_the_first_worker_of_a_process_blocks_signals() -> None:
-    """The resource tracker of multiprocessing, which starts with it, unblocks them."""
-    program = (
-        "from sumpool.data.processes import caller, ordered_map\n"
-        "from test_processes import ignored_signals\n"
-        "if __name__ == '__main__':\n"
-        "    print(*ordered_map(caller, [ignored_signals], 1, lambda: None))\n"
-    )
-    assert fresh_python(program).stdout == "[True, True]\n"
-
-
-def test_a_worker_that_is_not_stopped_ends_with_its_process() -> None:
+def test_the_first_worker_of_a_process_blocks_signals_and_ends_with_it() -> None:
+    """The resource tracker of multiprocessing, which starts with it, unblocks them; nobody closes the pool."""
     program = (
         "from sumpool.data.processes import WorkerPool, caller\n"
         "from test_processes import ignored_signals\n"
@@ -139,24 +110,15 @@ def test_a_worker_that_is_not_stopped_ends_with_its_process() -> None:
         "    pool = WorkerPool(caller, 1)\n"
         "    print(pool.result(pool.submit(ignored_signals), lambda: None))\n"
     )
-    assert fresh_python(program).stdout == "[True, True]\n"
+    with start_python(program) as process:
+        assert process.communicate(timeout=60)[0] == "[True, True]\n"
 
 
-def fresh_python(program: str) -> "subprocess.CompletedProcess[str]":
+def start_python(program: str) -> "subprocess.Popen[str]":
     """Run a program that may import this module."""
-    return subprocess.run(
-        [sys.executable, "-c", program],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=with_this_folder(),
-        check=True,
-        timeout=60,
-    )
-
-
-def with_this_folder() -> dict[str, str]:
-    """Environment in which programs find the package and this module."""
-    return {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path.cwd()), str(Path(__file__).parent)])}
+    path = os.pathsep.join([str(Path.cwd()), str(Path(__file__).parent)])
+    environment = {**os.environ, "PYTHONPATH": path}
+    return subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=environment)
 
 
 def test_workers_exit_with_their_parent() -> None:
@@ -166,9 +128,7 @@ def test_workers_exit_with_their_parent() -> None:
         "if __name__ == '__main__':\n"
         "    list(ordered_map(caller, [report_and_wait], 1, lambda: None))\n"
     )
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, env=with_this_folder()
-    ) as parent:
+    with start_python(program) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == "here\n"
         parent.kill()

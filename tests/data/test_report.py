@@ -10,7 +10,6 @@ from sumpool.data.report import (
     document_stats,
     documents_in_training,
     summarize_split,
-    text_digest,
 )
 from sumpool.data.shards import TextsWriter
 from sumpool.errors import DataError
@@ -93,10 +92,6 @@ def test_statistics_of_a_document() -> None:
     assert stats.density == pytest.approx((4 + 1) / 5)
     assert stats.novel == pytest.approx((2 / 5, 3 / 4, 1, 1))
     assert stats.leak == 0
-
-
-def test_digests_are_equal_for_equal_texts() -> None:
-    assert text_digest("ä" * 3) == text_digest("äää") != text_digest("aaa")
 
 
 def test_documents_with_the_text_of_a_training_document_are_named(tmp_path: Path) -> None:

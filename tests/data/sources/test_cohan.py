@@ -1,5 +1,4 @@
 import gzip
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import pytest
 from sumpool.data.config import Example, Reject
 from sumpool.data.sources import ArxivSourceConfig
 from sumpool.errors import DataError
+from tests.data.sources.conftest import examples, write_lines
 
 
 def article(name: object = "a1", **fields: object) -> dict[str, object]:
@@ -23,7 +23,7 @@ def article(name: object = "a1", **fields: object) -> dict[str, object]:
 
 def write(folder: Path, *train: object) -> Path:
     for name, rows in (("train", train), ("val", [article("v")]), ("test", [article("t")])):
-        (folder / f"{name}.txt").write_text("\n".join(map(json.dumps, rows)))
+        write_lines(folder / f"{name}.txt", *rows)
     return folder
 
 
@@ -31,18 +31,12 @@ def cohan_rows(folder: Path) -> Iterator[Example | Reject]:
     return ArxivSourceConfig(path=folder).rows()
 
 
-def test_sentence_marks_are_removed_and_sections_are_paragraphs(tmp_path: Path) -> None:
-    train, validation, test = cohan_rows(write(tmp_path, article()))
-    assert train == Example("a1", "a first . a second .\n\na third .", "we study @xmath0 . it works .", "train")
-    assert isinstance(validation, Example)
-    assert isinstance(test, Example)
+def test_sections_or_else_texts_are_paragraphs_without_sentence_marks(tmp_path: Path) -> None:
+    write(tmp_path, article(), article(sections=[], article_text=["one .", "two ."]))
+    first, second, validation, test = examples(ArxivSourceConfig(path=tmp_path))
+    assert first == Example("a1", "a first . a second .\n\na third .", "we study @xmath0 . it works .", "train")
+    assert second.document == "one .\n\ntwo ."
     assert (validation.split, test.split) == ("validation", "test")
-
-
-def test_article_text_is_used_without_sections(tmp_path: Path) -> None:
-    first = next(cohan_rows(write(tmp_path, article(sections=[], article_text=["one .", "two ."]))))
-    assert isinstance(first, Example)
-    assert first.document == "one .\n\ntwo ."
 
 
 def test_invalid_article_is_rejected_with_its_line(tmp_path: Path) -> None:
@@ -58,11 +52,6 @@ def test_invalid_article_is_rejected_with_its_line(tmp_path: Path) -> None:
         rows = list(cohan_rows(write(tmp_path, article(), article(**fields))))
         assert rows[1] == Reject(f"{tmp_path / 'train.txt'}:2", reason)
         assert len(rows) == 4
-
-
-def test_line_without_object_is_rejected(tmp_path: Path) -> None:
-    rows = list(cohan_rows(write(tmp_path, 1)))
-    assert rows[0] == Reject(f"{tmp_path / 'train.txt'}:1", "must be a JSON object, got int")
 
 
 def test_compressed_files_are_read(tmp_path: Path) -> None:

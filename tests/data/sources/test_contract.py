@@ -1,10 +1,7 @@
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from sumpool.data.config import SPLITS, DataConfig, Example, Reject, SourceConfig, hash_split
@@ -12,23 +9,15 @@ from sumpool.data.prepared_folder import fingerprint
 from sumpool.errors import DataError
 from sumpool.settings import kinds
 from sumpool.tasks.classification.labels import LabelledDataConfig
+from tests.data.sources.conftest import write_lines
 from tests.data.sources.test_datasets import save
+from tests.data.sources.test_parquet import write_table
 
 """Contract of every source: rows in a fixed order, fingerprint of the files, errors that name the path, a page."""
 
 
 ROWS = [{"id": f"d{number}", "document": f"Document {number}, as it is.", "summary": "Short."} for number in range(60)]
 PACKAGE = "sumpool.data.sources"
-
-
-def write_jsonl(path: Path) -> Path:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
-    return path
-
-
-def write_parquet(path: Path) -> Path:
-    pq.write_table(pa.Table.from_pylist(ROWS), path)
-    return path
 
 
 def write_delimited(path: Path, separator: str) -> Path:
@@ -52,14 +41,13 @@ def write_cohan(path: Path) -> Path:
             {"article_id": row["id"], "article_text": [row["document"]], "abstract_text": [row["summary"]]}
             for row in ROWS[number::3]
         )
-        (path / f"{name}.txt").write_text("".join(f"{json.dumps(article)}\n" for article in articles))
+        write_lines(path / f"{name}.txt", *articles)
     return path
 
 
 def write_labelled(path: Path) -> Path:
     rows = ({"id": row["id"], "text": row["document"], "label": row["summary"]} for row in ROWS)
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    return path
+    return write_lines(path, *rows)
 
 
 WRITERS: dict[str, Callable[[Path], Path]] = {
@@ -67,9 +55,9 @@ WRITERS: dict[str, Callable[[Path], Path]] = {
     "csv": lambda path: write_delimited(path, ","),
     "datasets": lambda path: save(path, ROWS[:40], ROWS[40:]),
     "folder": write_folder,
-    "jsonl": write_jsonl,
+    "jsonl": lambda path: write_lines(path, *ROWS),
     "labelled": write_labelled,
-    "parquet": write_parquet,
+    "parquet": lambda path: write_table(path, *ROWS),
     "pubmed": write_cohan,
 }
 BUNDLED = {"rfc", "wikihow"}
@@ -101,12 +89,6 @@ def test_rows_are_read_twice_alike_and_none_is_lost(kind: str, tmp_path: Path) -
     assert all(isinstance(row, Example) and row.split in SPLITS for row in rows)
     texts = {(row.id, row.document, row.summary) for row in rows if isinstance(row, Example)}
     assert texts == {(row["id"], row["document"], row["summary"]) for row in ROWS}
-
-
-@pytest.mark.parametrize("kind", ["csv", "datasets", "jsonl", "parquet"])
-def test_fields_with_usual_names_are_noted(kind: str, tmp_path: Path) -> None:
-    (note,) = config(kind, WRITERS[kind](tmp_path / "data")).notes()
-    assert note.endswith(": read 'document' as document, 'summary' as summary and 'id' as id")
 
 
 @pytest.mark.parametrize("kind", WRITERS)
@@ -157,11 +139,7 @@ def test_files_lists_all_paths_among_the_settings(tmp_path: Path) -> None:
 
 
 def test_hash_split_matches_the_fractions() -> None:
+    assert [hash_split(name, 0.3, 0.3) for name in "abcdef"] == ["test", "validation", "test", "train", "test", "test"]
     counts = Counter(hash_split(f"document {number}", 0.1, 0.2) for number in range(10_000))
     assert abs(counts["validation"] - 1000) < 100
     assert abs(counts["test"] - 2000) < 150
-
-
-def test_hash_split_is_deterministic() -> None:
-    splits = [hash_split(name, 0.3, 0.3) for name in "abcdef"]
-    assert splits == ["test", "validation", "test", "train", "test", "test"]

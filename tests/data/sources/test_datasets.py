@@ -1,6 +1,6 @@
 import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -8,11 +8,10 @@ import pytest
 from sumpool.data.config import Example, Reject
 from sumpool.data.sources import DatasetsSourceConfig, is_dataset
 from sumpool.errors import DataError
+from tests.data.sources.conftest import examples, row
 
-Row = dict[str, Any]
 
-
-def save(folder: Path, *shards: list[Row], batch: int = 2) -> Path:
+def save(folder: Path, *shards: Sequence[Mapping[str, object]], batch: int = 2) -> Path:
     """Write the files that `datasets.Dataset.save_to_disk` writes."""
     folder.mkdir(parents=True)
     names = [f"data-{number:05}-of-{len(shards):05}.arrow" for number in range(len(shards))]
@@ -25,15 +24,11 @@ def save(folder: Path, *shards: list[Row], batch: int = 2) -> Path:
     return folder
 
 
-def save_dict(folder: Path, **parts: list[Row]) -> Path:
+def save_dict(folder: Path, **parts: Sequence[Mapping[str, object]]) -> Path:
     for name, rows in parts.items():
         save(folder / name, rows)
     (folder / "dataset_dict.json").write_text(json.dumps({"splits": list(parts)}))
     return folder
-
-
-def row(name: object = "a", document: object = "A document.", summary: object = "A summary.") -> Row:
-    return {"id": name, "article": document, "highlights": summary}
 
 
 def test_files_of_a_dataset_are_read_in_the_order_of_its_state(tmp_path: Path) -> None:
@@ -41,10 +36,9 @@ def test_files_of_a_dataset_are_read_in_the_order_of_its_state(tmp_path: Path) -
     state = json.loads((folder / "state.json").read_text())
     state["_data_files"].reverse()
     (folder / "state.json").write_text(json.dumps(state))
-    rows = list(DatasetsSourceConfig(train=folder).rows())
-    assert [example.id for example in rows if isinstance(example, Example)] == list("5601234")
+    assert [example.id for example in examples(DatasetsSourceConfig(train=folder))] == list("5601234")
     assert list(DatasetsSourceConfig(path=folder).notes()) == [
-        f"{folder}: read 'article' as document, 'highlights' as summary and 'id' as id"
+        f"{folder}: read 'document' as document, 'summary' as summary and 'id' as id"
     ]
     assert len(list(DatasetsSourceConfig(path=folder).files())) == 4
 
@@ -59,18 +53,11 @@ def test_row_number_in_the_dataset_is_the_location(tmp_path: Path) -> None:
 
 def test_parts_of_a_dictionary_are_splits(tmp_path: Path) -> None:
     folder = save_dict(tmp_path / "data", test=[row("3")], train=[row("1")], validation=[row("2")])
-    rows = [
-        (example.id, example.split)
-        for example in DatasetsSourceConfig(path=folder).rows()
-        if isinstance(example, Example)
-    ]
+    rows = [(example.id, example.split) for example in examples(DatasetsSourceConfig(path=folder))]
     assert rows == [("1", "train"), ("2", "validation"), ("3", "test")]
-
-
-def test_single_part_of_a_dictionary_is_split_by_id(tmp_path: Path) -> None:
-    folder = save_dict(tmp_path / "data", corpus=[row(str(number)) for number in range(100)])
+    folder = save_dict(tmp_path / "single", corpus=[row(str(number)) for number in range(100)])
     config = DatasetsSourceConfig(path=folder, validation_share=0.2, test_share=0.2)
-    assert {row.split for row in config.rows() if isinstance(row, Example)} == {"train", "validation", "test"}
+    assert {example.split for example in examples(config)} == {"train", "validation", "test"}
 
 
 def test_other_parts_must_be_named(tmp_path: Path) -> None:
@@ -80,13 +67,14 @@ def test_other_parts_must_be_named(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=message):
             list(config.rows())
     named = DatasetsSourceConfig(train=folder / "train", validation=folder / "dev")
-    assert [row.split for row in named.rows() if isinstance(row, Example)] == ["train", "validation"]
+    assert [example.split for example in examples(named)] == ["train", "validation"]
 
 
 def test_folder_of_something_else_is_an_error(tmp_path: Path) -> None:
     assert not is_dataset(tmp_path)
     with pytest.raises(DataError, match=r"must be a dataset saved by save_to_disk, got no state\.json in it"):
         list(DatasetsSourceConfig(path=tmp_path).rows())
+    assert list(DatasetsSourceConfig(path=save(tmp_path / "empty")).rows()) == []
 
 
 @pytest.mark.parametrize(
@@ -128,7 +116,3 @@ def test_damaged_files_are_errors(tmp_path: Path) -> None:
     file.write_bytes(b"nothing of the kind" + content[-8:])
     with pytest.raises(DataError, match=r"arrow must be an Arrow stream, got"):
         list(DatasetsSourceConfig(path=folder).rows())
-
-
-def test_dataset_without_files_has_no_rows(tmp_path: Path) -> None:
-    assert list(DatasetsSourceConfig(path=save(tmp_path / "data")).rows()) == []

@@ -1,5 +1,4 @@
 import gzip
-import json
 from pathlib import Path
 
 import pytest
@@ -7,11 +6,7 @@ import pytest
 from sumpool.data.config import Example, Fields, Reject
 from sumpool.errors import DataError
 from sumpool.tasks.classification.labels import LabelledSourceConfig
-
-
-def write(path: Path, *rows: object) -> Path:
-    path.write_text("\n".join(json.dumps(row) for row in rows))
-    return path
+from tests.data.sources.conftest import write_lines
 
 
 def read(path: Path, **settings: str) -> list[Example | Reject]:
@@ -20,17 +15,14 @@ def read(path: Path, **settings: str) -> list[Example | Reject]:
 
 def test_labels_are_texts_numbers_and_truth_values(tmp_path: Path) -> None:
     for label, name in [("pos", "pos"), (" two\n words", "two words"), (3, "3"), (-1, "-1"), (True, "true")]:
-        path = write(tmp_path / "rows.jsonl", {"id": 7, "text": "A text.", "label": label})
+        path = write_lines(tmp_path / "rows.jsonl", {"id": 7, "text": "A text.", "label": label})
         assert read(path) == [Example("7", "A text.", name, "train")]
-
-
-def test_a_list_of_numbers_is_a_text(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", {"id": "a", "text": [0, 255, 7], "label": 1})
+    path = write_lines(tmp_path / "rows.jsonl", {"id": "a", "text": [0, 255, 7], "label": 1})
     assert read(path) == [Example("a", "0 255 7", "1", "train")]
 
 
 def test_fields_are_guessed_or_named(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", {"review": "A text.", "stars": 5, "content": "Other.", "class": "x"})
+    path = write_lines(tmp_path / "rows.jsonl", {"review": "A text.", "stars": 5, "content": "Other.", "class": "x"})
     assert read(path) == [Example(f"{path}:1", "Other.", "x", "train")]
     assert read(path, text="review", label="stars") == [Example(f"{path}:1", "A text.", "5", "train")]
     source = LabelledSourceConfig(path=path)
@@ -72,7 +64,7 @@ def test_parquet_is_read(tmp_path: Path) -> None:
 
 
 def test_pairs_have_a_second_document(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", {"id": "a", "text": "One.", "other": "Two.", "label": 0})
+    path = write_lines(tmp_path / "rows.jsonl", {"id": "a", "text": "One.", "other": "Two.", "label": 0})
     (row,) = read(path, second="other")
     assert row == Example("a", "One.", "0", "train", "Two.")
     assert isinstance(row, Example)
@@ -88,5 +80,5 @@ def test_unusable_rows_are_rejected(tmp_path: Path) -> None:
         ({"text": [], "label": 1}, "'text' must be text, got list"),
         (3, "must be a JSON object, got int"),
     ]:
-        path = write(tmp_path / "rows.jsonl", {"text": "A text.", "label": 1}, row)
+        path = write_lines(tmp_path / "rows.jsonl", {"text": "A text.", "label": 1}, row)
         assert read(path)[1] == Reject(f"{path}:2", reason)

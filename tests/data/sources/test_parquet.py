@@ -1,7 +1,7 @@
-import builtins
 import random
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,18 +11,13 @@ from sumpool.data.config import Example, Reject
 from sumpool.data.sources import ParquetSourceConfig
 from sumpool.documents.read import read_documents
 from sumpool.errors import DataError, RecipeError
+from tests.data.sources.conftest import examples, row
 
-Row = dict[str, Any]
 
-
-def write(path: Path, *rows: Row, group: int = 3) -> Path:
+def write_table(path: Path, *rows: Mapping[str, object], group: int = 3) -> Path:
     """Write rows in small groups."""
     pq.write_table(pa.Table.from_pylist(list(rows)), path, row_group_size=group)
     return path
-
-
-def row(name: object = "a", document: object = "A document.", summary: object = "A summary.") -> Row:
-    return {"id": name, "document": document, "summary": summary}
 
 
 def test_a_file_that_expands_to_too_much_is_an_error(tmp_path: Path) -> None:
@@ -37,13 +32,13 @@ def test_a_file_that_expands_to_too_much_is_an_error(tmp_path: Path) -> None:
 
 def test_files_per_split_are_reads(tmp_path: Path) -> None:
     for number in (2, 1):
-        write(tmp_path / f"train-{number:05}.parquet", row(f"{number}a"), row(f"{number}b"))
+        write_table(tmp_path / f"train-{number:05}.parquet", row(f"{number}a"), row(f"{number}b"))
     config = ParquetSourceConfig(
         train=tmp_path / "train-*.parquet",
-        validation=write(tmp_path / "validation.parquet", row("3")),
-        test=write(tmp_path / "[test].parquet", row("4")),
+        validation=write_table(tmp_path / "validation.parquet", row("3")),
+        test=write_table(tmp_path / "[test].parquet", row("4")),
     )
-    splits = [(example.id, example.split) for example in config.rows() if isinstance(example, Example)]
+    splits = [(example.id, example.split) for example in examples(config)]
     assert splits == [(name, "train") for name in ("1a", "1b", "2a", "2b")] + [("3", "validation"), ("4", "test")]
     assert [path.name for path in config.files()] == [
         "train-00001.parquet",
@@ -53,19 +48,10 @@ def test_files_per_split_are_reads(tmp_path: Path) -> None:
     ]
 
 
-def test_pattern_can_be_relative(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write(tmp_path / "a.parquet", row())
-    monkeypatch.chdir(tmp_path)
-    assert list(ParquetSourceConfig(path=Path("?.parquet")).files()) == [Path("a.parquet")]
-
-
 def test_row_number_is_the_default_id(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.parquet", *({"text": f"Text {n}.", "summary": "S."} for n in range(200)), group=70)
-    assert [
-        example.id
-        for example in ParquetSourceConfig(train=path, validation_share=0).rows()
-        if isinstance(example, Example)
-    ] == [f"{path}:{number}" for number in range(1, 201)]
+    path = write_table(tmp_path / "x.parquet", *({"text": f"Text {n}.", "summary": "S."} for n in range(200)), group=70)
+    found = [example.id for example in examples(ParquetSourceConfig(train=path, validation_share=0))]
+    assert found == [f"{path}:{number}" for number in range(1, 201)]
 
 
 def test_invalid_utf_8_is_rejected_with_its_row(tmp_path: Path) -> None:
@@ -94,19 +80,22 @@ def test_memory_is_bounded_in_large_row_groups(tmp_path: Path) -> None:
 
 
 def test_missing_column_is_an_error(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "x.parquet", row())
     for setting in ["document", "summary", "id"]:
-        config = ParquetSourceConfig.model_validate({"path": write(tmp_path / "x.parquet", row()), setting: "nmae"})
+        config = ParquetSourceConfig.model_validate({"path": path, setting: "nmae"})
         message = f"must have a column 'nmae', got 'id', 'document', 'summary'; set data.source.{setting} to its name"
         for method in (config.rows, config.notes):
             with pytest.raises(DataError, match=message):
                 list(method())
 
 
-def test_pattern_without_match_is_an_error(tmp_path: Path) -> None:
-    config = ParquetSourceConfig(train=write(tmp_path / "a.parquet", row()), test=tmp_path / "test-*.parquet")
+def test_pattern_without_match_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = ParquetSourceConfig(train=write_table(tmp_path / "a.parquet", row()), test=tmp_path / "test-*.parquet")
     for method in (config.rows, config.notes, config.files):
         with pytest.raises(DataError, match=r"test-\*\.parquet must name a file, got none; check data\.source\.test"):
             list(method())
+    monkeypatch.chdir(tmp_path)
+    assert list(ParquetSourceConfig(path=Path("?.parquet")).files()) == [Path("a.parquet")]
 
 
 def test_file_of_another_format_is_an_error(tmp_path: Path) -> None:
@@ -121,7 +110,7 @@ def test_file_of_another_format_is_an_error(tmp_path: Path) -> None:
 
 
 def test_damaged_file_is_an_error_with_its_row(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.parquet", *(row(str(number)) for number in range(200)), group=70)
+    path = write_table(tmp_path / "x.parquet", *(row(str(number)) for number in range(200)), group=70)
     content = bytearray(path.read_bytes())
     start = pq.ParquetFile(path).metadata.row_group(2).column(1).dictionary_page_offset
     content[start : start + 60] = bytes(60)
@@ -132,13 +121,7 @@ def test_damaged_file_is_an_error_with_its_row(tmp_path: Path) -> None:
 
 
 def test_missing_pyarrow_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, real = write(tmp_path / "x.parquet", row()), builtins.__import__
-
-    def without(name: str, *details: Any) -> object:  # noqa: ANN401 - arguments of __import__
-        if name.startswith("pyarrow"):
-            raise ModuleNotFoundError(name)
-        return real(name, *details)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    path = write_table(tmp_path / "x.parquet", row())
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(RecipeError, match=r"must have pyarrow, .*: pip install 'sumpool\[parquet\]'"):
         list(ParquetSourceConfig(path=path).rows())

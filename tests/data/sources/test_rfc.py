@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from sumpool.data.config import Example, Reject
-from sumpool.data.sources import RfcSourceConfig, bundled_sample, series_files, split_by_number
+from sumpool.data.sources import RfcSourceConfig, bundled_sample, series_files
 from sumpool.documents.document import Limits
 from sumpool.errors import DataError
+from tests.data.sources.conftest import examples
 
 ABSTRACT = "This abstract says in at least fifteen words what the whole of the document is all about here."
 
@@ -28,20 +29,19 @@ def write(
     (folder / f"rfc{number}.json").write_text(json.dumps({"abstract": ABSTRACT, **relations, **(metadata or {})}))
 
 
-def examples(folder: Path) -> dict[str, str]:
-    rows = list(RfcSourceConfig(path=folder).rows())
-    assert all(isinstance(row, Example) for row in rows)
-    return {row.id: row.split for row in rows if isinstance(row, Example)}
+def splits(folder: Path) -> dict[str, str]:
+    return {example.id: example.split for example in examples(RfcSourceConfig(path=folder))}
 
 
 def test_rows_hold_body_and_abstract_and_the_split_of_the_number(tmp_path: Path) -> None:
-    for number in (7, 13, 14, 20):
+    for number in (7, 13, 14):
         write(tmp_path, number)
-    assert examples(tmp_path) == {"RFC7": "test", "RFC13": "validation", "RFC14": "train", "RFC20": "train"}
-    first = next(RfcSourceConfig(path=tmp_path).rows())
-    assert isinstance(first, Example)
+    write(tmp_path, 20, text=("1. Introduction\n\n" + "   Hélène wrote it, and more words.\n" * 40).encode("latin-1"))
+    assert splits(tmp_path) == {"RFC7": "test", "RFC13": "validation", "RFC14": "train", "RFC20": "train"}
+    first, *_, last = examples(RfcSourceConfig(path=tmp_path))
     assert first.document.startswith("Sentence 0 of the body of RFC 7")
     assert first.summary == ABSTRACT
+    assert last.document.startswith("Hélène wrote it")
 
 
 @pytest.mark.parametrize("relation", ["obsoletes", "obsoleted_by", "updates", "updated_by"])
@@ -51,10 +51,9 @@ def test_training_excludes_revisions_of_held_out_rfcs(tmp_path: Path, relation: 
     write(tmp_path, 11, {relation: ["RFC0003"]})
     write(tmp_path, 12, {relation: ["RFC11", "STD 3"]})
     write(tmp_path, 13, {relation: ["RFC0017"]})
-    assert examples(tmp_path) == {"RFC7": "test", "RFC12": "train", "RFC13": "validation"}
+    assert splits(tmp_path) == {"RFC7": "test", "RFC12": "train", "RFC13": "validation"}
     source = RfcSourceConfig(path=tmp_path)
-    alone = {number: source.example(number) for number in range(15)}
-    assert [example for example in alone.values() if example] == list(source.rows())
+    assert list(filter(None, map(source.example, range(15)))) == list(source.rows())
 
 
 def test_short_abstracts_and_bodies_are_excluded(tmp_path: Path) -> None:
@@ -62,7 +61,7 @@ def test_short_abstracts_and_bodies_are_excluded(tmp_path: Path) -> None:
     write(tmp_path, 2, {"abstract": None})
     write(tmp_path, 4, words=100)
     write(tmp_path, 5)
-    assert examples(tmp_path) == {"RFC5": "train"}
+    assert splits(tmp_path) == {"RFC5": "train"}
     lenient = RfcSourceConfig(path=tmp_path, body_words=50)
     assert len(list(lenient.rows())) == 2
     assert "50 of body" in " ".join(lenient.notes())
@@ -85,32 +84,20 @@ def test_incomplete_or_invalid_rfcs_are_rejected(tmp_path: Path) -> None:
     assert len(rows) == 5
 
 
-def test_latin_1_text_is_read(tmp_path: Path) -> None:
-    text = "1. Introduction\n\n" + "   Hélène wrote it, and here are many more words.\n" * 40
-    write(tmp_path, 1, text=text.encode("latin-1"))
-    (row,) = RfcSourceConfig(path=tmp_path).rows()
-    assert isinstance(row, Example)
-    assert row.document.startswith("Hélène wrote it")
-
-
-def test_default_is_the_bundled_sample() -> None:
+def test_default_is_the_bundled_sample_of_the_documented_sizes() -> None:
     assert list(RfcSourceConfig().files()) == [bundled_sample()]
-    assert [split_by_number(number) for number in (7, 17, 3, 9, 1000)] == [
-        "test",
-        "test",
-        "validation",
-        "train",
-        "train",
-    ]
+    assert bundled_sample().stat().st_size <= 5_800_000
+    assert (bundled_sample().parent / "NOTICE").read_text().count("BCP 78")
+    assert all(8_000 <= len(file.content) <= 32_000 for file in series_files(bundled_sample(), "txt"))
 
 
 @pytest.mark.slow
 def test_bundled_sample_has_documents_of_all_splits() -> None:
     rows = list(RfcSourceConfig().rows())
-    splits = [row.split for row in rows if isinstance(row, Example)]
-    assert len(splits) == len(rows)
-    assert splits.count("validation") == splits.count("test") == 100
-    assert splits.count("train") > 600
+    found = [row.split for row in rows if isinstance(row, Example)]
+    assert len(found) == len(rows)
+    assert found.count("validation") == found.count("test") == 100
+    assert found.count("train") > 600
 
 
 def archive(path: Path, members: dict[str, bytes]) -> Path:
@@ -176,30 +163,18 @@ def test_archives_that_expand_to_too_much_are_errors(tmp_path: Path, monkeypatch
         list(series_files(tmp_path, "txt"))
 
 
-def test_other_paths_are_an_error(tmp_path: Path) -> None:
-    for content in [None, b"no archive"]:
-        path = tmp_path / "x.tar.xz"
-        if content is not None:
-            path.write_bytes(content)
-        with pytest.raises(DataError, match=r"x\.tar\.xz must be a folder or a \.tar\.xz archive with rfcN\.txt"):
+def test_other_paths_and_damaged_files_are_errors(tmp_path: Path) -> None:
+    path = tmp_path / "x.tar.xz"
+    whole = archive(path, {f"rfc{number}.txt": bytes(range(256)) * number for number in range(1, 90)}).read_bytes()
+    kinds = r"x\.tar\.xz must be a folder or a \.tar\.xz archive with rfcN\.txt .*; docs/data\.md says how to get"
+    for content in (whole[:-500], b"no archive"):
+        path.write_bytes(content)
+        with pytest.raises(DataError, match=kinds):
             list(series_files(path, "txt"))
-
-
-def test_truncated_archive_is_an_error(tmp_path: Path) -> None:
-    whole = archive(tmp_path / "x.tar.xz", {f"rfc{n}.txt": bytes(range(256)) * n for n in range(1, 90)}).read_bytes()
-    (tmp_path / "x.tar.xz").write_bytes(whole[:-500])
-    with pytest.raises(DataError, match=r"docs/data\.md says how to get the series"):
-        list(series_files(tmp_path / "x.tar.xz", "txt"))
-
-
-def test_damaged_text_is_an_error(tmp_path: Path) -> None:
+    path.unlink()
+    with pytest.raises(DataError, match=kinds):
+        list(series_files(path, "txt"))
     (tmp_path / "rfc1.txt").write_bytes(b"one")
     (tmp_path / "rfc2.txt.gz").write_bytes(b"broken")
     with pytest.raises(DataError, match=r"after RFC 1; docs/data\.md says how"):
         list(series_files(tmp_path, "txt"))
-
-
-def test_the_bundled_sample_has_the_documented_sizes() -> None:
-    assert bundled_sample().stat().st_size <= 5_800_000
-    assert (bundled_sample().parent / "NOTICE").read_text().count("BCP 78")
-    assert all(8_000 <= len(file.content) <= 32_000 for file in series_files(bundled_sample(), "txt"))

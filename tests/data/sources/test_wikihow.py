@@ -6,6 +6,7 @@ import pytest
 from sumpool.data.config import Example, Reject
 from sumpool.data.sources import WikihowSourceConfig
 from sumpool.errors import DataError
+from tests.data.sources.conftest import examples
 
 ARTICLE = "First, cut the paper along the line.\n\n, Then fold it twice and wait.\n, It is done now.\n"
 HEADER = ("headline", "title", "text")
@@ -25,31 +26,26 @@ def write(folder: Path, *rows: tuple[str, ...], header: tuple[str, ...] = HEADER
 def test_rows_are_split_by_title_and_cleaned(tmp_path: Path) -> None:
     rows = [("\nFold it.,\nWait.,\n", f"How to Fold{number}", ARTICLE) for number in range(3)]
     config = write(tmp_path, *rows)
-    examples = [row for row in config.rows() if isinstance(row, Example)]
-    assert [example.split for example in examples] == ["train", "validation", "test"]
-    assert {example.summary for example in examples} == {"Fold it.\nWait."}
-    assert (
-        examples[0].document == "First, cut the paper along the line.\n Then fold it twice and wait.\n It is done now."
-    )
-    assert examples[0].id == f"{tmp_path}/wikihowAll.csv:2"
+    found = examples(config)
+    assert [example.split for example in found] == ["train", "validation", "test"]
+    assert {example.summary for example in found} == {"Fold it.\nWait."}
+    assert found[0].document == "First, cut the paper along the line.\n Then fold it twice and wait.\n It is done now."
+    assert found[0].id == f"{tmp_path}/wikihowAll.csv:2"
     assert [path.name for path in config.files()] == ["all_train.txt", "all_val.txt", "all_test.txt", "wikihowAll.csv"]
     assert "75% of their article are left out" in "".join(config.notes())
 
 
-def test_unlisted_titles_and_long_or_empty_summaries_are_left_out(tmp_path: Path) -> None:
+def test_unlisted_titles_and_unsuitable_summaries_are_left_out(tmp_path: Path) -> None:
     long, short = ("a" * 75, "one", "b" * 100), ("a" * 74, "two", "b" * 100)
     config = write(tmp_path, long, short, ("", "three", ARTICLE), ("Short.", "four", ""), ("Short.", "five", ARTICLE))
     (tmp_path / "all_val.txt").write_text("two\n")
-    assert [row.summary for row in config.rows() if isinstance(row, Example)] == ["a" * 74]
-
-
-def test_a_row_of_too_few_cells_is_rejected(tmp_path: Path) -> None:
-    config = write(tmp_path, ("Short.", "one", ARTICLE))
     with (tmp_path / "wikihowAll.csv").open("a") as file:
         file.write("Only a headline\r\n")
-    assert [row.reason for row in config.rows() if isinstance(row, Reject)] == [
-        "must have 3 cells like the header, got 1"
-    ]
+    kept, rejected = config.rows()
+    assert isinstance(kept, Example)
+    assert kept.summary == "a" * 74
+    assert isinstance(rejected, Reject)
+    assert rejected.reason == "must have 3 cells like the header, got 1"
 
 
 def test_another_table_is_an_error(tmp_path: Path) -> None:
