@@ -3,7 +3,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from sumpool.core.decoding.config import DecodingConfig
 from sumpool.errors import CheckpointError, RecipeError
@@ -29,49 +28,26 @@ def write(folder: Path, family: str = "bart", **changes: Any) -> Path:  # noqa: 
     return folder
 
 
-@pytest.mark.parametrize(("family", "norm"), [("pegasus", "pre"), ("marian", "post")])
-def test_config_of_pegasus_and_marian(tmp_path: Path, family: str, norm: str) -> None:
-    special = {"pad_token_id": 7, "decoder_start_token_id": 7}
-    write(tmp_path, family, max_position_embeddings=50, activation_function="swish", **special)
-    config = to_model_config(read_config(tmp_path), ImportOptions(), tmp_path)
-    assert (config.source_length, config.target_length, config.activation) == (50, 50, "silu")
-    assert (config.norm, config.embedding_norm, config.scale_embedding) == (norm, False, False)
-    assert (config.positions, config.decoder.positions) == ("learned", "learned")
-
-
 def test_defaults_are_those_of_transformers(tmp_path: Path) -> None:
     for family in CLASSES:
         start = {"decoder_start_token_id": 3} if family == "mbart" else {}
         tree = {"model_type": family, **SIZES, **start, "vocab_size": 60000}
         (tmp_path / "config.json").write_text(json.dumps(tree))
         original, usual = read_config(tmp_path), CLASSES[family][0](**start)
-        names = {
-            "pad_token_id",
-            "eos_token_id",
-            "decoder_start_token_id",
-            "dropout",
-            "activation_function",
-            "attention_window",
-        }
-        for name in {*names, "scale_embedding", *(name for name in type(original).model_fields if "position" in name)}:
+        names = {"dropout", "activation_function", "attention_window", "scale_embedding"}
+        for name in {*names, *(name for name in type(original).model_fields if "position" in name or "token" in name)}:
             assert getattr(original, name) == getattr(usual, name, getattr(original, name))
         assert original.generation.forced_eos_token_id == usual.to_dict().get("forced_eos_token_id")
 
 
-def test_a_null_is_no_default(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bart", **SIZES, "forced_eos_token_id": None}))
+def test_null_and_absent_entries(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps({"model_type": "bart", **SIZES, "forced_eos_token_id": None}))
     assert read_config(tmp_path).generation.forced_eos_token_id is None
-
-
-def test_a_decoder_of_mbart_has_no_usual_start(tmp_path: Path) -> None:
-    tree = {"model_type": "mbart", **SIZES, "decoder_start_token_id": None}
-    (tmp_path / "config.json").write_text(json.dumps(tree))
+    path.write_text(json.dumps({"model_type": "mbart", **SIZES, "decoder_start_token_id": None}))
     with pytest.raises(CheckpointError, match=r"config\.json: decoder_start_token_id must be there, got nothing"):
         read_config(tmp_path)
-
-
-def test_the_decoder_starts_as_it_does_in_generate(tmp_path: Path) -> None:
-    (write(tmp_path) / "generation_config.json").write_text('{"decoder_start_token_id": 7}')
+    (tmp_path / "generation_config.json").write_text('{"decoder_start_token_id": 7}')
     assert read_config(tmp_path).decoder_start_token_id == 7
 
 
@@ -81,15 +57,11 @@ def test_unsupported_configurations_are_refused(tmp_path: Path) -> None:
             {"model_type": "gpt2"},
             r"config\.json: model_type must be 'bart', 'led', 'mbart', 'pegasus' or 'marian', got 'gpt2'",
         ),
-        ({"model_type": ["t5"]}, r"config\.json: model_type must be 'bart', .*, got \['t5'\]"),
         ({"share_encoder_decoder_embeddings": False}, r"share_encoder_decoder_embeddings must be True, got False"),
-        ({"model_type": None}, r"config\.json: model_type must be there, got nothing"),
         ({"activation_function": "gelu_new"}, r"activation_function must be 'relu', .* or 'swish', got 'gelu_new'"),
         ({"tie_word_embeddings": False}, r"tie_word_embeddings must be True, got False"),
         ({"decoder_attention_heads": 4}, r"decoder_attention_heads must be as encoder_attention_heads = 2, got 4"),
         ({"encoder_ffn_dim": 7}, r"decoder_ffn_dim must be as encoder_ffn_dim = 7, got 24"),
-        ({"d_model": "16"}, r"d_model must be a whole number, got '16'"),
-        ({"eos_token_id": [2, 3]}, r"eos_token_id must be a whole number, got \[2, 3\]"),
         ({"pad_token_id": 60}, r"pad_token_id must be below vocab_size = 60, got 60"),
         ({"forced_bos_token_id": 99}, r"forced_bos_token_id must be below vocab_size = 60, got 99"),
         ({"forced_eos_token_id": 3}, r"forced_eos_token_id must be eos_token_id = 2, got 3"),
@@ -137,18 +109,10 @@ def test_import_options_are_applied(tmp_path: Path) -> None:
 
 def test_contradicting_options_are_refused(tmp_path: Path) -> None:
     for family, changes, sentence in (
-        (
-            "bart",
-            ImportOptions(window=8),
-            r"--window must come with --attention .*, got --attention keep and --window 8",
-        ),
+        ("bart", ImportOptions(window=8), r"--window must come with .*, got --attention keep and --window 8"),
         ("bart", ImportOptions("blockwise"), r"--window must .*, got --attention blockwise and no --window"),
         ("led", ImportOptions("blockwise", 8), r"--attention must be keep or sliding_window for LED, got blockwise"),
-        (
-            "bart",
-            ImportOptions("sliding_window", 7),
-            r"--window must be even for sliding_window, one half on either side, got 7",
-        ),
+        ("bart", ImportOptions("sliding_window", 7), r"--window must be even for sliding_window, .*, got 7"),
     ):
         original = read_config(write(tmp_path, family))
         with pytest.raises(RecipeError, match=sentence):
@@ -169,14 +133,9 @@ def test_defaults_are_those_of_generate() -> None:
 def test_settings_are_converted() -> None:
     config = decoding(num_beams=4, length_penalty=2.0, no_repeat_ngram_size=3, early_stopping=True)
     assert (config.beams, config.length_penalty, config.no_repeat_tokens, config.early_stopping) == (4, 2.0, 3, True)
-    assert (config.length_formula, config.no_repeat_words) == ("transformers", 0)
-    forced = decoding(forced_bos_token_id=0, forced_eos_token_id=2)
-    assert (forced.begin_with, forced.force_end) == ((0,), True)
-
-
-def test_early_stopping_never_gives_the_exact_formula() -> None:
-    config = decoding(early_stopping="never")
-    assert (config.length_formula, config.early_stopping) == ("sumpool", False)
+    config = decoding(forced_bos_token_id=0, forced_eos_token_id=2, early_stopping="never")
+    assert (config.begin_with, config.force_end) == ((0,), True)
+    assert (config.length_formula, config.early_stopping) == ("sumpool", False)  # "never" gives the exact formula
 
 
 def test_lengths_exclude_decoder_start_and_eos() -> None:
@@ -193,38 +152,22 @@ def test_lengths_exclude_decoder_start_and_eos() -> None:
         assert (config.min_length, config.max_length) == lengths
 
 
-def test_unsupported_values_are_refused() -> None:
-    with pytest.raises(ValidationError, match="length_penalty"):
-        decoding(length_penalty=-1.0)
-    with pytest.raises(ValidationError, match="max_length"):
-        GenerationSettings(max_length=2)
-
-
-def test_generation_config_overrides_config(tmp_path: Path) -> None:
-    (tmp_path / "generation_config.json").write_text(json.dumps({"num_beams": 3, "max_length": None}))
-    config = {"num_beams": 5, "min_length": 7}
-    assert read_generation(tmp_path, config) == {"num_beams": 3, "left_out": ()}
-
-
-def test_config_outranks_its_task_specific_params(tmp_path: Path) -> None:
+def test_generation_config_outranks_config_and_that_its_task_specific_params(tmp_path: Path) -> None:
     task = {"summarization": {"min_length": 30, "num_beams": 4}}
-    settings = read_generation(tmp_path, {"num_beams": 5, "task_specific_params": task})
+    config = {"num_beams": 5, "task_specific_params": task}
+    settings = read_generation(tmp_path, config)
     assert (settings["num_beams"], settings["min_length"]) == (5, 30)
     assert read_generation(tmp_path, {"task_specific_params": 3})["left_out"] == ()
+    path = tmp_path / "generation_config.json"
+    path.write_text(json.dumps({"num_beams": 3, "max_length": None}))
+    assert read_generation(tmp_path, config) == {"num_beams": 3, "left_out": ()}
+    path.write_text("{")
+    with pytest.raises(CheckpointError, match=r"generation_config\.json must be JSON, got: "):
+        read_generation(tmp_path, config)
 
 
 def test_unsupported_settings_are_listed(tmp_path: Path) -> None:
-    config = {"repetition_penalty": 1.2, "do_sample": False, "bad_words_ids": [[3]], "guidance_scale": 1.0}
+    config = {"repetition_penalty": 1.2, "do_sample": False, "bad_words_ids": [[7]], "guidance_scale": 1.0}
     assert read_generation(tmp_path, config)["left_out"] == ("repetition_penalty", "bad_words_ids")
-
-
-def test_bad_words_that_are_padding_are_without_effect(tmp_path: Path) -> None:
-    config = {"bad_words_ids": [[7]], "pad_token_id": 7}
-    assert read_generation(tmp_path, config)["left_out"] == ()
-    assert read_generation(tmp_path, {**config, "pad_token_id": 8})["left_out"] == ("bad_words_ids",)
-
-
-def test_a_damaged_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "generation_config.json").write_text("{")
-    with pytest.raises(CheckpointError, match=r"generation_config\.json must be JSON, got: "):
-        read_generation(tmp_path, {})
+    padding = {**config, "pad_token_id": 7}  # is never generated
+    assert read_generation(tmp_path, padding)["left_out"] == ("repetition_penalty",)
