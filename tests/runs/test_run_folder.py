@@ -73,17 +73,11 @@ def run(run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pa
     return run
 
 
-def test_data_of_a_run_is_found_by_its_content(run: Path) -> None:
+def test_data_of_a_run_is_that_of_its_settings_or_found_by_its_content(run: Path) -> None:
     assert prepared_data_of(run, load_recipe(run)) == Path("prepared/renamed")
-
-
-def test_folder_of_the_recipe_and_of_the_caller_come_first(run: Path) -> None:
     assert prepared_data_of(run, load_recipe(run, ["data.prepared=prepared/other"])) == Path("prepared/other")
     with pytest.raises(DataError, match=r"prepared/typo must be the prepared data of .*run, but there is no"):
         prepared_data_of(run, load_recipe(run, ["data.prepared=prepared/typo"]))
-
-
-def test_data_that_is_gone_is_named_as_in_the_recipe(run: Path) -> None:
     shutil.rmtree("prepared/renamed")
     for _ in range(2):
         with pytest.raises(DataError, match=r"prepared/random must be the prepared data of .*run, but"):

@@ -1,5 +1,6 @@
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -67,24 +68,20 @@ def test_run_in_progress(tmp_path: Path) -> None:
     assert summary.date.endswith("+00:00")
 
 
-@pytest.mark.parametrize(
-    ("facts", "state"),
-    [
+def test_state(tmp_path: Path, run_folder: Path) -> None:
+    for facts, state in (
         ({"finished": 20}, "finished"),
         ({"finished": 19}, "in progress"),  # its steps were raised
         ({"finished": 10, "stale_validations": 3}, "in progress"),
         ({"data": None}, "in progress"),
-    ],
-)
-def test_state(tmp_path: Path, facts: dict[str, object], state: str) -> None:
-    assert summarize_run(make_run(tmp_path / "toy", **facts)).state == state
-
-
-def test_run_that_stopped_early_is_finished(tmp_path: Path) -> None:
+    ):
+        run = make_run(tmp_path / f"{facts}", **facts)
+        assert summarize_run(run).state == state
     run = make_run(tmp_path / "toy", finished=10, stale_validations=3)
     recipe = run / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("steps: 20,", "steps: 20, patience: 3,"))
     assert summarize_run(run).state == "finished"
+    assert summarize_run(run_folder).state == "imported"
 
 
 def test_evaluation_of_the_test_split_comes_first(tmp_path: Path) -> None:
@@ -109,36 +106,28 @@ def test_scores_of_other_tasks(tmp_path: Path, name: str, mean: float, shown: fl
     assert (getattr(summarize_run(run), name), summarize_run(run).scored) == (None, "training")
 
 
-def test_imported_model_has_no_training(run_folder: Path) -> None:
-    assert summarize_run(run_folder).state == "imported"
-
-
 @pytest.mark.parametrize(
-    "damage", ["manifest", "recipe", "weights", "header", "metrics", "no manifest", "no weights", "list"]
+    ("name", "damage"),
+    [
+        ("manifest.json", lambda _: b"{}"),
+        ("manifest.json", None),
+        ("model.safetensors", None),
+        ("model.safetensors", lambda content: content[:-1]),
+        ("model.safetensors", lambda content: b"\xff" * len(content)),
+        ("recipe.yaml", lambda _: b"name: ["),
+        ("recipe.yaml", lambda _: b"- name"),
+        ("metrics.jsonl", lambda _: b'{"kind": "step", "st\n'),
+    ],
 )
-def test_damaged_run_has_a_reason(tmp_path: Path, damage: str) -> None:
-    run = make_run(tmp_path / "toy")
-    weights = run / "model.safetensors"
-    match damage:
-        case "manifest":
-            (run / "manifest.json").write_text("{}")
-        case "no manifest":
-            (run / "manifest.json").unlink()
-        case "no weights":
-            weights.unlink()
-        case "recipe":
-            (run / "recipe.yaml").write_text("name: [")
-        case "list":
-            (run / "recipe.yaml").write_text("- name")
-        case "weights":
-            weights.write_bytes(weights.read_bytes()[:-1])
-        case "header":
-            weights.write_bytes(b"\xff" * weights.stat().st_size)
-        case "metrics":
-            (run / "metrics.jsonl").write_text('{"kind": "step", "st\n')
-    summary = summarize_run(run)
+def test_damaged_run_has_a_reason(tmp_path: Path, name: str, damage: Callable[[bytes], bytes] | None) -> None:
+    path = make_run(tmp_path / "toy") / name
+    if damage:
+        path.write_bytes(damage(path.read_bytes()))
+    else:
+        path.unlink()
+    summary = summarize_run(path.parent)
     assert summary.state == "damaged"
-    assert str(run) in summary.problem or damage == "metrics"
+    assert str(path.parent) in summary.problem or name == "metrics.jsonl"
     assert "\n" not in summary.problem
 
 
@@ -161,15 +150,12 @@ def test_incomplete_last_line_is_ignored(tmp_path: Path) -> None:
 
 
 def test_newest_run_comes_first(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="none must be a folder of runs, got none; sumpool train makes one"):
+        list_runs(tmp_path / "none")
     for number, name in enumerate(("b", "c", "a")):
         for path in make_run(tmp_path / name).iterdir():
             os.utime(path, (1e9 + 60 * number, 1e9 + 60 * number))
     assert [run.name for run in list_runs(tmp_path)] == ["a", "c", "b"]
-
-
-def test_missing_folder_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="none must be a folder of runs, got none; sumpool train makes one"):
-        list_runs(tmp_path / "none")
 
 
 def test_details_of_a_run(tmp_path: Path) -> None:

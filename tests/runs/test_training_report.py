@@ -1,36 +1,26 @@
 import errno
 import json
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from sumpool.data.config import Example
 from sumpool.errors import ResourceError
 from sumpool.progress import Progress
-from sumpool.runs.training_report import GeneratedSummary, TensorboardLog, TrainingReport, alarms, draw_curves, examine
+from sumpool.runs.training_report import TensorboardLog, TrainingReport, alarms, draw_curves, examine
 from sumpool.training.config import TrainConfig
 from sumpool.training.journal import Journal
 
 
-class Generator:
-    """Generator of fixed summaries for three documents."""
-
-    def __init__(self, text: str) -> None:
-        examples = [Example(f"d{number}", "A router sends.", "Sends.", "validation") for number in range(3)]
-        self._summaries: list[GeneratedSummary] = [examine(example, text) for example in examples]
-
-    def __call__(self) -> tuple[Mapping[str, float], list[GeneratedSummary]]:
-        return {"rouge1": 30.0}, self._summaries
-
-
 def report(run: Path, text: str, *steps: int, config: TrainConfig | None = None) -> list[str]:
-    """Notes of a process that validates after the steps."""
+    """Notes of a process that validates after the steps and writes a text for each of three documents."""
     notes: list[Progress] = []
-    observer = TrainingReport(run, config or TrainConfig(), Generator(text), notes.append)
-    with closing(observer):
+    examples = [Example(f"d{number}", "A router sends.", "Sends.", "validation") for number in range(3)]
+    generated = {"rouge1": 30.0}, [examine(example, text) for example in examples]
+    with closing(TrainingReport(run, config or TrainConfig(), lambda: generated, notes.append)) as observer:
         for step in steps:
             Journal(run / "metrics.jsonl").append("validation", step, {"nats": 2.0, **observer.score()})
             observer.record(step)
@@ -43,42 +33,37 @@ def samples(run: Path) -> list[tuple[int, str]]:
 
 
 def test_the_same_two_samples_are_kept_at_every_validation(tmp_path: Path) -> None:
-    notes = report(tmp_path, "A router\n sends.", 5, 10)
+    notes = report(tmp_path, "A router\n sends.", 5, 10, config=TrainConfig(log=("tensorboard",)))
     assert notes == ["sample d0: A router sends.", "sample d1: A router sends."] * 2
     assert samples(tmp_path) == [(5, "d0"), (5, "d1"), (10, "d0"), (10, "d1")]
     assert {path.name for path in tmp_path.iterdir()} >= {"curves.png", "curves.svg", "samples.jsonl"}
+    assert len(list((tmp_path / "tensorboard").iterdir())) == 1
 
 
-@pytest.mark.slow
-def test_samples_of_repeated_steps_are_replaced(tmp_path: Path) -> None:
-    report(tmp_path, "A router sends.", 5, 10, 15)
-    report(tmp_path, "A router sends.", 10)  # killed, and resumed from step 10
-    assert samples(tmp_path) == [(5, "d0"), (5, "d1"), (10, "d0"), (10, "d1")]
+@pytest.fixture
+def no_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sumpool.runs.training_report.find_spec", lambda _: None)
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("no_matplotlib")
 def test_alarms_and_long_samples_are_notes(tmp_path: Path) -> None:
-    first, second, alarm = report(tmp_path, "one two three " * 40, 5)
-    assert len(first) < 330
-    assert first.endswith("...")
-    assert second.startswith("sample d1")
-    assert alarm.startswith("warning: 3 of 3 generated summaries repeat themselves")
+    notes = report(tmp_path, "one two three " * 40, 5)
+    assert len(notes[0]) < 330
+    assert notes[0].endswith("...")
+    assert notes[1].startswith("sample d1")
+    assert any(note.startswith("warning: 3 of 3 generated summaries repeat themselves") for note in notes)
     assert report(tmp_path, " ", 10)[0] == "sample d0: (empty)"
 
 
-def test_missing_matplotlib_is_told_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sumpool.runs.training_report.find_spec", lambda _: None)
-    notes = report(tmp_path, "A router sends.", 5, 10)
+@pytest.mark.usefixtures("no_matplotlib")
+def test_samples_of_repeated_steps_are_replaced_and_missing_matplotlib_is_told_once(tmp_path: Path) -> None:
+    notes = report(tmp_path, "A router sends.", 5, 10, 15)
     assert [note for note in notes if "sample" not in note] == [
         "the curves of the training are not drawn: pip install 'sumpool[plots]'"
     ]
+    report(tmp_path, "A router sends.", 10)  # killed, and resumed from step 10
+    assert samples(tmp_path) == [(5, "d0"), (5, "d1"), (10, "d0"), (10, "d1")]
     assert not (tmp_path / "curves.svg").exists()
-
-
-def test_tensorboard_is_written_if_asked_for(tmp_path: Path) -> None:
-    config = TrainConfig(log=("tensorboard",))
-    report(tmp_path, "A router sends.", 5, config=config)
-    assert len(list((tmp_path / "tensorboard").iterdir())) == 1
 
 
 def test_without_a_generator_there_are_no_scores(tmp_path: Path) -> None:
@@ -99,38 +84,24 @@ def faults(summary: str, reference: str = REFERENCE) -> list[str]:
     return examine(Example("d1", DOCUMENT, reference, "validation"), summary).faults
 
 
-def test_a_usual_summary_has_no_faults() -> None:
+def test_faults_of_summaries() -> None:
     assert faults("This document counts one two three and so on up to fifteen, in words.") == []
     assert faults("two three four") == []  # too short to be told from chance
-
-
-@pytest.mark.parametrize("summary", ["", " \n"])
-def test_an_empty_summary(summary: str) -> None:
-    assert faults(summary) == ["are empty"]
-
-
-def test_a_repetition() -> None:
-    assert faults("the one is the one is the one is the one is") == [
-        "repeat themselves: more than 20% of their trigrams occur twice"
-    ]
-
-
-def test_a_copied_passage() -> None:
+    assert faults(" \n") == ["are empty"]
+    repeated = "repeat themselves: more than 20% of their trigrams occur twice"
+    assert faults("the one is the one is the one is the one is") == [repeated]
     assert faults(PASSAGE) == ["are one passage of the document, copied whole, unlike the references"]
     assert faults(PASSAGE, reference=PASSAGE) == []  # what the model is to learn
     assert faults(f"{PASSAGE} is how it begins and goes on") == []
 
 
-def test_an_alarm_needs_half_of_the_summaries() -> None:
+def test_records_of_summaries_and_alarms_of_half_of_them() -> None:
     example = Example("d1", DOCUMENT, REFERENCE, "validation")
     bad, good = examine(example, ""), examine(example, "Numbers in words.")
     assert list(alarms([bad, good])) == ["warning: 1 of 2 generated summaries are empty"]
     assert list(alarms([bad, good, good])) == []
     assert list(alarms([])) == []
-
-
-def test_record_of_a_sample() -> None:
-    record = examine(Example("d1", DOCUMENT, REFERENCE, "validation"), PASSAGE).to_record()
+    record = examine(example, PASSAGE).to_record()
     assert record == {"id": "d1", "summary": PASSAGE, "repeated": 0.0, "copied": 1.0, "novel_bigrams": 0.0}
 
 
@@ -163,9 +134,7 @@ def test_curves_without_scores_and_without_validations(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(errno.ENOSPC, "no space left")
-
+    fail = Mock(side_effect=OSError(errno.ENOSPC, "no space left"))
     monkeypatch.setattr("sumpool.runs.training_report.replace_file", fail)
     with pytest.raises(ResourceError, match=r"curves\.png must be written completely"):
         draw_curves(tmp_path, RECORDS)

@@ -1,6 +1,6 @@
-import json
-from collections.abc import Callable
+import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -17,7 +17,7 @@ from sumpool.text.tokenizer import load_tokenizer
 from sumpool.text.units import UnitTokenizer
 from sumpool.workflows.train import dry_run, train
 from tests.conftest import BARE, TOY
-from tests.training.toy import CONFIG, DATA, new_model
+from tests.training.toy import CONFIG, DATA, new_model, records_of
 
 PAPER = Path("recipes/papers/language_models").absolute()
 NAMES = sorted(path.stem for path in PAPER.glob("*.yaml"))
@@ -38,9 +38,6 @@ def test_models_have_the_published_number_of_parameters() -> None:
             model = LanguageModel(recipe(name).model, 27)
         millions = sum(parameter.numel() for parameter in model.parameters()) / 1e6
         assert millions == pytest.approx(42 if name in ("entropy", "gumbel", "unigram") else 41, abs=0.1)
-
-
-def test_every_boundary_has_a_recipe() -> None:
     assert set(MODELS) == {"vanilla", "none", "random", "fixed", "whitespace", "unigram", "entropy", "gumbel"}
 
 
@@ -93,66 +90,44 @@ def test_an_update_with_the_longest_batch_is_measured_and_changes_no_weight() ->
 
 
 def test_check_may_stop_it_between_updates() -> None:
-    def check() -> None:
-        raise Interrupted(15)
-
     with pytest.raises(Interrupted, match="stopped by SIGTERM"):
-        measure_update(new_model(), DATA, CONFIG, torch.device("cpu"), no_op, check)
+        measure_update(new_model(), DATA, CONFIG, torch.device("cpu"), no_op, Mock(side_effect=Interrupted(15)))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("notes")
-    rows = (
-        {
-            "id": f"d{number}",
-            "document": f"The router {number} sends a packet.",
-            "summary": "A packet. " * (1 + number % 4),
-        }
-        for number in range(80)
-    )
-    (folder / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    row = '{{"id": "d{0}", "document": "The router {0} sends a packet.", "summary": "{1}"}}\n'
+    rows = [row.format(number, "A packet. " * (1 + number % 4)) for number in range(80)]
+    (folder / "rows.jsonl").write_text("".join(rows))
     (folder / "toy.yaml").write_text(TOY.format(folder=folder))
     return folder
 
 
-@pytest.fixture
-def warnings_of(folder: Path) -> Callable[..., list[str]]:
-    def collect(*overrides: str) -> list[str]:
-        reports: list[Progress] = []
-        dry_run(load_recipe(folder / "toy.yaml", ["train.device=cpu", *overrides]), report=reports.append)
-        return [report.note for report in reports if report.note.startswith("warning")]
-
-    return collect
+FEW_TOKENS = ("model.target_length=100", "train.steps=2", "train.batch_tokens=64")
 
 
-def test_usual_settings_have_no_warning(warnings_of: Callable[..., list[str]]) -> None:
-    assert warnings_of("model.target_length=100") == []
-
-
-@pytest.mark.slow
-def test_cut_summaries_are_counted(warnings_of: Callable[..., list[str]]) -> None:
-    (warning,) = warnings_of("model.target_length=2")
-    assert warning.startswith("warning: 100% of the training summaries have more than model.target_length = 2 tokens")
-    (warning,) = warnings_of("model.target_length=12")
-    share = float(warning.split()[1].rstrip("%"))
-    assert 0 < share < 100
-
-
-@pytest.mark.slow
-def test_end_before_the_first_epoch_is_told(warnings_of: Callable[..., list[str]]) -> None:
-    (warning,) = warnings_of("model.target_length=100", "train.steps=2", "train.batch_tokens=64")
-    assert "train.steps = 2 ends after" in warning
-    assert "of the first epoch, which has" in warning
-    more = ("train.steps=2", "train.batch_tokens=64", "train.accumulate=50")
-    assert warnings_of("model.target_length=100", *more) == []
-
-
-@pytest.mark.slow
-def test_selection_by_few_documents_is_told(warnings_of: Callable[..., list[str]]) -> None:
-    (warning,) = warnings_of("model.target_length=100", "train.select_by=rouge2")
-    assert warning.startswith("warning: rouge2 of ")
-    assert "validation documents is too uncertain to select by" in warning
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (("model.target_length=100",), ""),
+        (("model.target_length=2",), "warning: 100% of the training summaries have more than model.target_length = 2"),
+        (("model.target_length=12",), r"warning: \d\d\.\d% of the training summaries have more"),
+        (FEW_TOKENS, "train.steps = 2 ends after .* of the first epoch, which has"),
+        ((*FEW_TOKENS, "train.accumulate=50"), ""),
+        pytest.param(
+            ("model.target_length=100", "train.select_by=rouge2"),
+            "^warning: rouge2 of .* validation documents is too uncertain to select by",
+            marks=pytest.mark.slow,
+        ),
+    ],
+)
+def test_unusual_settings_have_a_warning(folder: Path, overrides: tuple[str, ...], expected: str) -> None:
+    reports: list[Progress] = []
+    dry_run(load_recipe(folder / "toy.yaml", ["train.device=cpu", *overrides]), report=reports.append)
+    warnings = [report.note for report in reports if report.note.startswith("warning")]
+    assert len(warnings) == bool(expected)
+    assert not expected or re.search(expected, warnings[0])
 
 
 @pytest.mark.slow
@@ -170,8 +145,7 @@ def test_a_finished_run_goes_on_and_says_what_happens(folder: Path, tmp_path: Pa
     assert note.endswith("the result is not that of an uninterrupted run")
     assert "resuming from step 4" in notes
     assert any(note.endswith("is finished") for note in go("train.steps=8"))
-    records = [json.loads(line) for line in (tmp_path / "run" / "metrics.jsonl").read_text().splitlines()]
-    assert [record["step"] for record in records if record["kind"] == "step"] == list(range(1, 9))
+    assert [record["step"] for record in records_of(tmp_path / "run", "step")] == list(range(1, 9))
 
 
 def test_an_endless_schedule_goes_on_unchanged(folder: Path, tmp_path: Path) -> None:
