@@ -10,11 +10,8 @@ from sumpool.recipe.load import load_recipe
 RECIPES = Path(__file__).parents[2] / "recipes"
 
 
-def test_a_checkout_uses_its_own_recipes() -> None:
-    assert recipes_folder() == RECIPES
-
-
 def test_a_wheel_uses_the_recipes_in_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert recipes_folder() == RECIPES  # of a checkout
     monkeypatch.setattr(files, "files", lambda package: tmp_path / package)
     folder = tmp_path / "sumpool/recipes"
     folder.mkdir(parents=True)
@@ -36,14 +33,12 @@ def test_every_recipe_is_listed_with_a_description() -> None:
         assert (RECIPES / f"{recipe.name}.yaml").read_text().startswith("# ")
 
 
-def test_a_name_is_a_packaged_recipe_wherever_one_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_is_a_packaged_recipe_unless_a_file_or_run_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert load_recipe(find_recipe(Path("quickstart"))).name == "quickstart"
     assert find_recipe(Path("papers/arxiv/power")) == RECIPES / "papers/arxiv/power.yaml"
-
-
-def test_files_and_runs_take_precedence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
     Path("rfc").mkdir()
     assert find_recipe(Path("rfc")) == RECIPES / "rfc.yaml"  # an arbitrary folder is no run
     Path("rfc/recipe.yaml").touch()
@@ -102,16 +97,13 @@ def test_anything_but_plain_data_is_refused() -> None:
             parse(text)
 
 
-def test_an_alias_bomb_is_refused_before_it_expands() -> None:
+def test_long_text_and_an_alias_bomb_are_refused_before_they_expand() -> None:
+    with pytest.raises(ValueError, match="must be at most 200000 characters long, got 200001"):
+        parse(" " * 200_001)
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]" for level in range(1, 10)]
     with pytest.raises(ValueError, match="line 5: there are more than 20000 values"):
         parse("\n".join(lines))
-
-
-def test_long_text_is_refused() -> None:
-    with pytest.raises(ValueError, match="must be at most 200000 characters long, got 200001"):
-        parse(" " * 200_001)
 
 
 def test_inline_mappings_and_tuples_take_one_line() -> None:

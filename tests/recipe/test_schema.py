@@ -6,16 +6,10 @@ from pydantic import ValidationError
 from sumpool.errors import RecipeError
 from sumpool.recipe.load import dump_recipe, load_recipe
 from sumpool.training.config import TrainConfig
-from tests.conftest import TINY_RECIPE
 
 UNIGRAM = "model.encoder[1].pool={kind: segments, boundaries: {kind: unigram}}"
 ENTROPY = "model.encoder[1].pool={kind: segments, boundaries: {kind: entropy}}"
 APPROXIMATE = "model.decoder.cross_attention={kind: sentence, selection: {kind: approximate}}"
-
-
-def test_prepared_data_has_a_default_folder(tiny_recipe: Path) -> None:
-    assert load_recipe(tiny_recipe).prepared_folder == Path("prepared/tiny")
-    assert load_recipe(tiny_recipe, ["data.prepared=elsewhere"]).prepared_folder == Path("elsewhere")
 
 
 def test_what_a_variant_needs_of_other_sections_is_required(tiny_recipe: Path) -> None:
@@ -35,10 +29,7 @@ def test_what_a_variant_needs_of_other_sections_is_required(tiny_recipe: Path) -
             "train.loss_weights must name boundaries and language_model, by which model.encoder[1].pool.boundaries "
             "learn, got length; 1 is usual, and 0 leaves a loss out",
         ),
-        (
-            ["train.loss_weights={x: 1}"],
-            "train.loss_weights must name losses of the model (it has none), got x",
-        ),
+        (["train.loss_weights={x: 1}"], "train.loss_weights must name losses of the model (it has none), got x"),
         (
             [ENTROPY, "train.loss_weights={boundaries: 1, language_model: 1, length: 1}"],
             "train.loss_weights must name losses of the model (boundaries, language_model), got length",
@@ -48,10 +39,7 @@ def test_what_a_variant_needs_of_other_sections_is_required(tiny_recipe: Path) -
             "train.loss_weights must name selection, by which model.decoder.cross_attention.selection learns, got "
             "nothing; 0.1 is a good start, and 0 leaves the loss out",
         ),
-        (
-            ["summarize.begin_with=[3, 300]"],
-            "summarize.begin_with must hold ids below data.vocabulary = 300, got 300",
-        ),
+        (["summarize.begin_with=[3, 300]"], "summarize.begin_with must hold ids below data.vocabulary = 300, got 300"),
         (
             ["summarize.min_length=16"],
             "summarize.min_length must be below model.target_length = 16, EOS included, got 16",
@@ -79,16 +67,14 @@ def test_a_recipe_that_meets_them_loads(tiny_recipe: Path) -> None:
         assert load_recipe(tiny_recipe, overrides).train.loss_weights
 
 
-"""Settings that depend on the task of a recipe."""
-
-
 LABELLED = "data.source={kind: labelled, path: rows.jsonl}"
 TASK = "task=classification"
 
 
 def test_recipes_of_summaries_name_no_task(tiny_recipe: Path) -> None:
     recipe = load_recipe(tiny_recipe)
-    assert recipe.task == "summarization"
+    assert (recipe.task, recipe.prepared_folder) == ("summarization", Path("prepared/tiny"))
+    assert load_recipe(tiny_recipe, ["data.prepared=elsewhere"]).prepared_folder == Path("elsewhere")
     assert dump_recipe(recipe) == dump_recipe(load_recipe(tiny_recipe, ["task=summarization"]))
     assert not {"task", "units", "classifier"} & set(dump_recipe(recipe).replace(":", " ").split())
 
@@ -100,7 +86,7 @@ def test_a_classifier_survives_dumping(tiny_recipe: Path, tmp_path: Path) -> Non
     assert "task: classification" in dump_recipe(recipe)
 
 
-def test_contradictions_are_named(tmp_path: Path) -> None:
+def test_contradictions_are_named(tiny_recipe: Path) -> None:
     for changes, problem in [
         ([TASK], "data.source.kind must be 'labelled', got 'jsonl'"),
         ([LABELLED], "data.source.kind must be one of arxiv, csv"),
@@ -117,14 +103,10 @@ def test_contradictions_are_named(tmp_path: Path) -> None:
             [TASK, LABELLED, "train.select_by=rouge1"],
             "train.select_by must be loss or accuracy for task: classification, got rouge1",
         ),
-        (
-            ["task=translation"],
-            "task must be one of classification, language_modeling, summarization, got 'translation'",
-        ),
+        (["task=translation"], "task must be one of classification, language_modeling, summarization, got 'translati"),
     ]:
-        (tmp_path / "tiny.yaml").write_text(TINY_RECIPE)
         with pytest.raises(RecipeError) as caught:
-            load_recipe(tmp_path / "tiny.yaml", changes)
+            load_recipe(tiny_recipe, changes)
         assert problem in str(caught.value)
 
 
@@ -132,9 +114,5 @@ def test_selection_by_rouge_has_more_documents_by_default() -> None:
     assert TrainConfig().rouge_documents == 20
     assert TrainConfig.model_validate({"select_by": "rouge1"}).rouge_documents == 100
     assert TrainConfig.model_validate({"select_by": "rouge1", "rouge_documents": 60}).rouge_documents == 60
-    assert TrainConfig.model_validate({"select_by": "loss", "rouge_documents": 0}).rouge_documents == 0
-
-
-def test_selection_by_rouge_requires_documents() -> None:
     with pytest.raises(ValidationError, match="rouge_documents must be at least 1 to select by rouge2, got 0"):
         TrainConfig.model_validate({"select_by": "rouge2", "rouge_documents": 0})
