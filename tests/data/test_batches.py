@@ -100,6 +100,7 @@ def test_batches_are_bounded_in_tokens_and_documents() -> None:
     assert fill_batches([1, 5, 2, 4, 0, 3], lengths, 100, max_documents=4) == [[1, 5, 2, 4], [0, 3]]
     assert fill_batches([], lengths, 6) == []
     assert fill_batches([0, 2, 1, 3], [5, 500, 5, 501], 100) == [[0, 2], [1], [3]]  # beyond the budget
+    assert bucketed_batches([5], 100, seed=1, epoch=0) == [[0]]
 
 
 def test_updates_continue_from_any_position() -> None:

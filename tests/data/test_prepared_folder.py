@@ -77,6 +77,7 @@ def test_changed_settings_and_documents_go_beside(source: Path, tmp_path: Path) 
     assert is_new(reports)
     os.utime(source, ns=(5, 5))  # new times of equal files are no change
     assert not is_new(prepare(config(source), default)[2])
+    assert read_origin(first)["fingerprint"] == fingerprint(config(source))
     source.write_text(source.read_text().replace("router", "server"))  # of equal size
     changed, _, reports = prepare(config(source), default)
     assert is_new(reports)

@@ -52,10 +52,11 @@ def test_all_problems_are_reported_at_once(tiny_recipe: Path) -> None:
 def test_one_problem_takes_one_line_and_many_are_counted(tiny_recipe: Path) -> None:
     message = problems_of(tiny_recipe.read_text(), tiny_recipe.parent, "train.keep=1")
     assert message == f"{tiny_recipe.parent / 'bad.yaml'}: train.keep must be at least 2, got 1"
-    text = tiny_recipe.read_text() + "".join(f"junk{number}: 1\n" for number in range(30))
-    first, *_, last = problems_of(text, tiny_recipe.parent).splitlines()
-    assert first.endswith(": 30 problems")
-    assert last == "  - and 10 more"
+    for count, end in ((20, "recipe; its settings"), (30, "  - and 10 more")):
+        text = tiny_recipe.read_text() + "".join(f"junk{number}: 1\n" for number in range(count))
+        first, *_, last = problems_of(text, tiny_recipe.parent).splitlines()
+        assert first.endswith(f": {count} problems")
+        assert end in last
 
 
 def test_missing_and_broken_files_are_refused(tiny_recipe: Path, tmp_path: Path) -> None:

@@ -53,6 +53,7 @@ def test_alarms_and_long_samples_are_notes(tmp_path: Path) -> None:
     assert notes[1].startswith("sample d1")
     assert any(note.startswith("warning: 3 of 3 generated summaries repeat themselves") for note in notes)
     assert report(tmp_path, " ", 10)[0] == "sample d0: (empty)"
+    assert not (tmp_path / "tensorboard").exists()
 
 
 @pytest.mark.usefixtures("no_matplotlib")

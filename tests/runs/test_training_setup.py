@@ -87,6 +87,7 @@ def test_an_update_with_the_longest_batch_is_measured_and_changes_no_weight() ->
     assert cost.device == "cpu"
     assert [progress.note for progress in notes] == ["trying the longest batch"]
     assert all(torch.equal(weights, before[name]) for name, weights in model.named_parameters())
+    assert model.embedding.weight.grad is not None
 
 
 def test_check_may_stop_it_between_updates() -> None:
