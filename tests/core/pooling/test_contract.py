@@ -24,11 +24,7 @@ ALL = [
 ]
 """Kinds and their settings beside `keep`, without boundaries that depend on states or draws."""
 every_case = pytest.mark.parametrize(("kind", "case"), ALL)
-every_case_with_keep = pytest.mark.parametrize(
-    ("kind", "case"), [(kind, case) for kind, case in ALL if kind in WITH_KEEP]
-)
 LINEAR = [(kind, case) for kind, case in ALL if case.get("combine") != "max" and kind != "distilling"]
-NAMES = ("positions", "sentences", "words", "ids")
 
 
 def build(kind: str, keep: Keep, case: dict[str, Any]) -> Pooler:
@@ -46,13 +42,14 @@ def keeps_of(kind: str, *keeps: Keep) -> tuple[Keep, ...]:
 @every_case
 def test_any_length_and_keep(kind: str, case: dict[str, Any]) -> None:
     for length, keep in product((1, 37, 64, 1000), keeps_of(kind, 24, 1, 5, 999, 0.25)):
-        tokens = make_tokens(length)
+        tokens = make_tokens(length).with_lengths([length])
         tokens = replace(tokens, phrases=tokens.positions // 3, attention_received=lambda _: pytest.fail("not those"))
         pooled = build(kind, keep, case)(tokens).tokens
         if kind in WITH_KEEP:
             expected = min(length, keep) if isinstance(keep, int) else -(-length // 4)
             assert pooled.states.shape == (1, expected, 16), (length, keep)
         assert pooled.mask.all()
+        assert pooled.full
         assert pooled.states.isfinite().all()
         assert (pooled.positions.diff() > 0).all(), (length, keep)
         assert torch.equal(pooled.sentences, pooled.positions // 5)
@@ -65,23 +62,28 @@ def test_any_length_and_keep(kind: str, case: dict[str, Any]) -> None:
 
 @every_case
 def test_mixture_reproduces_the_pooled_vectors(kind: str, case: dict[str, Any]) -> None:
-    tokens = make_tokens(1, 37, 0, 320, 24)
+    lengths = (1, 37, 0, 320, 24)
+    tokens = make_tokens(*lengths).with_lengths(lengths)
     for keep in keeps_of(kind, 1, 24, 400, 0.25):
         pooled = build(kind, keep, case)(tokens)
         mixture, output = pooled.mixture(), pooled.tokens
+        assert output.lengths is not None
+        assert list(output.lengths) == output.mask.sum(1).tolist()
+        assert not output.full
         assert torch.equal(mixture.mask, output.mask)
         assert (mixture.weights >= 0).all()
         torch.testing.assert_close(mixture.weights.sum(2), output.mask.double(), atol=1e-12, rtol=0)
         assert not mixture.weights[~output.mask].any()
         matrix = mixture.matrix(320)
         assert not matrix.masked_select(~tokens.mask[:, None]).any()
+        combined = mixture.combine(tokens.states)
+        torch.testing.assert_close(combined, matrix @ tokens.states, atol=1e-12, rtol=0)
         if (kind, case) in LINEAR:
             assert (matrix.gather(2, output.positions[..., None])[output.mask] > 0).all()
-            combined = mixture.combine(tokens.states)
             torch.testing.assert_close(combined[output.mask], output.states[output.mask], atol=1e-12, rtol=0)
 
 
-@every_case_with_keep
+@pytest.mark.parametrize(("kind", "case"), [(kind, case) for kind, case in ALL if kind in WITH_KEEP])
 def test_short_documents_pass_unchanged(kind: str, case: dict[str, Any]) -> None:
     pooler = build(kind, 20, case)
     short = make_tokens(20, 11)
@@ -90,16 +92,6 @@ def test_short_documents_pass_unchanged(kind: str, case: dict[str, Any]) -> None
     beside_long = pooler(make_tokens(20, 11, 200)).tokens
     assert beside_long.mask.sum(1).tolist() == [20, 11, 20]
     assert torch.equal(beside_long.states[:2][short.mask], short.states[short.mask])
-
-
-@every_case
-def test_the_host_knows_the_pooled_lengths(kind: str, case: dict[str, Any]) -> None:
-    lengths = [50, 37, 10, 3, 1, 0]
-    for keep in keeps_of(kind, 10, 0.3):
-        pooled = build(kind, keep, case)(make_tokens(*lengths).with_lengths(lengths)).tokens
-        assert pooled.lengths is not None
-        assert list(pooled.lengths) == pooled.mask.sum(1).tolist()
-        assert pooled.full == bool(pooled.mask.all())
 
 
 @every_case
