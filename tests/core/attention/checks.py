@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.attention._base import Attention, SoftmaxAttention
+from sumpool.core.nn.masking import zero_padding
 from sumpool.core.tokens import Tokens
 
 
@@ -24,14 +25,23 @@ def mix(attention: Attention, weights: Tensor, value: Tensor) -> Tensor:
     return output
 
 
+def attend(attention: Attention, tokens: Tokens) -> Tensor:
+    """Attend, with outputs and gradients that are finite, also where a document has no tokens."""
+    states = zero_padding(tokens.states, tokens.mask).requires_grad_()
+    attention(tokens.with_states(states))[tokens.mask].square().sum().backward()
+    gradients = [states.grad, *(parameter.grad for parameter in attention.parameters())]
+    mixed: Tensor = attention(tokens).detach()
+    assert all(part is None or part.isfinite().all() for part in (mixed, *gradients))
+    return mixed
+
+
 def assert_equals_naive(attention: Attention, tokens: Tokens, naive: Callable[[Tensor], Tensor]) -> None:
     """Assert that the output is that of a naive version, whatever the padding.
 
     Args:
         naive: Function of one document (length, dim), whose output it returns.
     """
-    mixed = attention(tokens)
-    assert mixed.isfinite().all()
+    mixed = attend(attention, tokens)
     for number, real in enumerate(tokens.mask.sum(1).tolist()):
         if real:
             expected = naive(tokens.states[number, :real])
@@ -48,10 +58,10 @@ def assert_equals_masked(attention: Attention, tokens: Tokens, visible: Callable
     """
     source = torch.randint(0, 5000, tokens.mask.shape).sort(1).values
     tokens = replace(tokens, positions=source)
-    mixed, received = attention(tokens), []
+    mixed, received = attend(attention, tokens), []
     if isinstance(attention, SoftmaxAttention):
         received = [attention.attention_received(tokens, include_self) for include_self in (True, False)]
-    assert all(part.isfinite().all() for part in (mixed, *received))
+    assert all(part.isfinite().all() for part in received)
     for number, real in enumerate(tokens.mask.sum(1).tolist()):
         if not real:
             continue
@@ -66,19 +76,3 @@ def assert_equals_masked(attention: Attention, tokens: Tokens, visible: Callable
         for part, counted in zip(received, (weights, others), strict=bool(received)):
             torch.testing.assert_close(part[number, :real], counted.mean(0).sum(0), atol=1e-10, rtol=0)
             assert not part[number, real:].any()
-
-
-def assert_exact_gradient(attention: Attention, tokens: Tokens) -> None:
-    """Assert that the gradient of the outputs to the states, padding included, is that of finite differences.
-
-    Every state varies in three random directions, and every output is seen in three: a wrong derivative is one in
-    these too, and the whole matrix of derivatives would take ten times as long.
-    """
-    directions, views = torch.randn(2, 3, 16, dtype=torch.float64)
-
-    def move(steps: Tensor) -> Tensor:
-        mixed: Tensor = attention(tokens.with_states(tokens.states + steps @ directions))
-        seen: Tensor = mixed[tokens.mask] @ views.T
-        return seen
-
-    assert torch.autograd.gradcheck(move, torch.zeros(*tokens.mask.shape, 3, dtype=torch.float64, requires_grad=True))

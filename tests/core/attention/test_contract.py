@@ -5,12 +5,11 @@ from collections.abc import Sequence
 import pytest
 import torch
 import yaml
-from torch import nn
+from torch import Tensor, nn
 
 from sumpool.core.attention._base import Attention, AttentionConfig, SoftmaxAttention
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
-from tests.core.attention.checks import assert_exact_gradient
 from tests.core.batches import make_tokens
 from tests.core.test_families import FAST, shortened
 
@@ -42,16 +41,11 @@ def over(variants: Sequence[str]) -> pytest.MarkDecorator:
 
 def test_documents_can_be_split_at_blocks() -> None:
     tokens = make_tokens(275)
-    split = {variant: attention for variant in VARIANTS if (attention := build(variant)).block is not None}
-    assert "blockwise" in split
-    for variant, attention in split.items():
-        mixed = attention(tokens)
-        assert attention.block is not None
-        parts = zip(
-            *(part.split(attention.block, 1) for part in (tokens.states, tokens.mask, tokens.positions)), strict=True
-        )
-        joined = torch.cat([attention(Tokens.of_states(*part)) for part in parts], dim=1)
-        torch.testing.assert_close(joined, mixed, atol=1e-12, rtol=0, msg=variant)
+    for attention in map(build, VARIANTS):
+        if attention.block is not None:
+            parts = [part.split(attention.block, 1) for part in (tokens.states, tokens.mask, tokens.positions)]
+            joined = torch.cat([attention(Tokens.of_states(*part)) for part in zip(*parts, strict=True)], dim=1)
+            torch.testing.assert_close(joined, attention(tokens), atol=1e-12, rtol=0, msg=str(attention.config))
 
 
 @over(VARIANTS)
@@ -80,26 +74,6 @@ def test_half_precision_agrees_with_float64(variant: str, half_precision: torch.
     assert all(parameter.grad.isfinite().all() for parameter in attention.parameters() if parameter.grad is not None)
 
 
-WITH_PARAMETERS_OF_HEADS = [
-    "convolutional per_head=true",
-    "convolutional radius=2",
-    "efficient local_heads=1 window=8",
-    "efficient local_heads=3",
-    "linformer sharing=none",
-    "linformer sharing=none unreduced=true",
-    "longformer separate=true",
-    "lsh local_heads=0",
-    "lsh local_heads=3",
-    "nystrom kernel=3",
-    "permuted_blocks shifted=3",
-    "sliding_window global_first=true",
-    "synthesizer scores=dense",
-    "synthesizer scores=factorized_dense",
-    "synthesizer scores=random",
-]
-"""Attentions with parameters of single heads, or heads that differ by their index, and settings beside the default."""
-
-
 WITH_EXACT_GRADIENTS = [
     "global_tokens window=2 tokens=3",
     "informer factor=1.1",
@@ -119,54 +93,49 @@ WITH_EXACT_GRADIENTS = [
 
 @pytest.mark.parametrize("variant", WITH_EXACT_GRADIENTS)
 def test_gradient_is_exact(variant: str) -> None:
-    """Draws, hashes and clusters have no gradient, and are constant around these states."""
-    assert_exact_gradient(build(variant), make_tokens(6, 1))
+    """Draws, hashes and clusters have no gradient, and are constant around these states.
 
+    Every state varies in three random directions, and every output is seen in three: a wrong derivative is one in
+    these too, and the whole matrix of derivatives would take ten times as long.
+    """
+    attention, tokens = build(variant), make_tokens(6, 1)
+    directions, views = torch.randn(2, 3, 16, dtype=torch.float64)
 
-def test_a_document_without_tokens_has_finite_gradients() -> None:
-    for variant in VARIANTS + WITH_PARAMETERS_OF_HEADS:
-        attention, tokens = build(variant), make_tokens(9, 0)
-        states = tokens.states.requires_grad_()
-        attention(tokens.with_states(states)).square().sum().backward()
-        gradients = [states.grad, *(parameter.grad for parameter in attention.parameters())]
-        assert all(gradient is None or gradient.isfinite().all() for gradient in gradients), variant
-        assert states.grad is not None, variant
+    def move(steps: Tensor) -> Tensor:
+        mixed = attention(tokens.with_states(tokens.states + steps @ directions))
+        seen: Tensor = mixed[tokens.mask] @ views.T
+        return seen
+
+    assert torch.autograd.gradcheck(move, torch.zeros(*tokens.mask.shape, 3, dtype=torch.float64, requires_grad=True))
 
 
 @pytest.mark.parametrize(
     "variant",
-    [
-        "informer redraw=true factor=1",
-        "skeinformer redraw=true samples=5",
-        "skyformer redraw=true landmarks=8",
-    ],
+    ["informer redraw=true factor=1", "skeinformer redraw=true samples=5", "skyformer redraw=true landmarks=8"],
 )
 def test_draws_are_new_in_training_only(variant: str) -> None:
     attention, tokens = build(variant).train(), make_tokens(300)
+    torch.manual_seed(3)
     first, second = (attention(tokens) for _ in range(2))
     assert not torch.equal(first, second)
-    seeded = []
-    for _ in range(2):
-        torch.manual_seed(3)
-        seeded.append(attention(tokens))
-    assert torch.equal(*seeded)
+    torch.manual_seed(3)
+    assert torch.equal(attention(tokens), first)
     attention.eval()
-    first, second = (attention(tokens) for _ in range(2))
-    assert torch.equal(first, second)
+    assert torch.equal(attention(tokens), attention(tokens))
 
 
 @pytest.mark.parametrize(
-    ("kind", "settings", "message"),
+    ("variant", "message"),
     [
-        ("convolutional", {"kernel": 2}, "kernel must be at least stride = 3, got 2; no token may be skipped"),
-        ("efficient", {"local_heads": 4}, "local_heads must be less than heads = 4, got 4; lower it"),
-        ("lsh", {"local_heads": 4}, "local_heads must be less than heads = 4, got 4; lower it"),
-        ("nystrom", {"kernel": 4}, "must be odd, or 0 for no convolution, got 4"),
-        ("permuted_blocks", {"shifted": 5}, "shifted must be at most heads = 4, got 5; lower it"),
-        ("sliding_window", {"window": 7}, "must be even, got 7; half of it lies on either side"),
-        ("sparse", {"stride": 4, "columns": 5}, "columns must be at most stride = 4, got 5"),
+        ("convolutional kernel=2", "kernel must be at least stride = 3, got 2; no token may be skipped"),
+        ("efficient local_heads=4", "local_heads must be less than heads = 4, got 4; lower it"),
+        ("lsh local_heads=4", "local_heads must be less than heads = 4, got 4; lower it"),
+        ("nystrom kernel=4", "must be odd, or 0 for no convolution, got 4"),
+        ("permuted_blocks shifted=5", "shifted must be at most heads = 4, got 5; lower it"),
+        ("sliding_window window=7", "must be even, got 7; half of it lies on either side"),
+        ("sparse stride=4 columns=5", "columns must be at most stride = 4, got 5"),
     ],
 )
-def test_settings_that_do_not_suit_each_other_are_refused(kind: str, settings: dict[str, int], message: str) -> None:
+def test_settings_that_do_not_suit_each_other_are_refused(variant: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        config_class("sumpool.core.attention", kind).model_validate(settings).build(16, 4)  # type: ignore[attr-defined]
+        build(variant)

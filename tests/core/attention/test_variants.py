@@ -1,6 +1,5 @@
 import math
 from functools import partial
-from typing import Any
 
 import pytest
 import torch
@@ -14,88 +13,67 @@ from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.kernelized import KernelizedAttentionConfig
 from sumpool.core.attention.linformer import LinformerAttentionConfig, LinformerSharing
 from sumpool.core.attention.lsh import LshAttention, LshAttentionConfig
-from sumpool.core.attention.nystrom import NystromAttentionConfig
 from sumpool.core.attention.performer import orthogonal_directions
+from sumpool.core.attention.sinkhorn import SinkhornAttentionConfig
 from sumpool.core.attention.skeinformer import SkeinformerAttention, SkeinformerAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
 from sumpool.core.attention.vanilla import VanillaAttentionConfig
-from sumpool.core.tokens import Tokens
-from tests.core.attention.checks import assert_equals_masked, assert_equals_naive
+from tests.core.attention.checks import assert_equals_masked, assert_equals_naive, attend
 from tests.core.batches import make_tokens
 
-SETTINGS: tuple[dict[str, Any], ...] = (
-    {},
-    {"per_head": True},
-    {"kernel": 5, "stride": 2},
-    {"kernel": 4, "stride": 3, "per_head": True},
-    {"kernel": 1, "stride": 1},
-    {"radius": 1},
-    {"kernel": 4, "stride": 3, "per_head": True, "radius": 4},
-    {"kernel": 5, "stride": 2, "radius": 300},
-)
-LENGTHS = (61, 31, 30, 7, 2, 1)
 
-
-def build(settings: dict[str, Any]) -> ConvolutionalAttention:
-    return ConvolutionalAttention(ConvolutionalAttentionConfig.model_validate(settings), 16, 4).double()
-
-
-def naive(attention: ConvolutionalAttention, states: Tensor) -> Tensor:
-    """Output of one document (length, dim), window by window."""
-    convolve_bias, distribute_bias = attention.convolve.bias, attention.distribute.bias
-    assert convolve_bias is not None
-    assert distribute_bias is not None
+def attention_of_phrases(attention: ConvolutionalAttention, states: Tensor) -> Tensor:
+    """Output of one document (length, dim)."""
     phrases = -(-len(states) // attention.stride)
-    windows = attention.convolve.weight.size(2)
 
     def convolve(values: Tensor) -> Tensor:
-        """One matrix product per phrase and group of features."""
-        padded = F.pad(values, (0, 0, 0, windows))
-        spans = torch.stack([padded[i * attention.stride :][:windows] for i in range(phrases)])
-        groups = spans.unflatten(2, (attention.convolve.groups, -1))  # (phrases, window, groups, features)
-        weight = attention.convolve.weight.unflatten(0, (attention.convolve.groups, -1))
-        return torch.einsum("pwgi,goiw->pgo", groups, weight).flatten(1) + convolve_bias
+        padded = F.pad(values, (0, 0, 0, attention.kernel))
+        convolved: Tensor = attention.convolve(padded.mT[None])[0, :, :phrases].mT
+        return convolved
 
     convolved = convolve(attention.project(states)) if attention.per_head else attention.project(convolve(states))
-    query, key, value = convolved.view(phrases, 3, 4, 4).permute(1, 2, 0, 3)
+    query, key, value = convolved.reshape(phrases, 3, 4, 4).permute(1, 2, 0, 3)
     distance = (torch.arange(phrases)[:, None] - torch.arange(phrases)).abs()
     far = distance > attention.reach if attention.reach else distance < 0
     weights = (query @ key.mT / 2).masked_fill(far, -math.inf).softmax(-1)
-    mixed = (weights @ value).transpose(0, 1).flatten(1).unflatten(1, (attention.distribute.groups, -1))
-    weight = attention.distribute.weight.unflatten(0, (attention.distribute.groups, -1))
-    tokens = torch.zeros(phrases * attention.stride + windows, 16, dtype=states.dtype)
-    for index, parts in enumerate(torch.einsum("pgi,giow->pwgo", mixed, weight).flatten(2)):
-        tokens[index * attention.stride :][:windows] += parts
-    output: Tensor = attention.out(tokens[: len(states)] + distribute_bias)
+    mixed = (weights @ value).transpose(0, 1).flatten(1)
+    output: Tensor = attention.out(attention.distribute(mixed.mT[None])[0, :, : len(states)].mT)
     return output
 
 
-@pytest.mark.parametrize("settings", SETTINGS)
-def test_equals_explicit_windows(settings: dict[str, Any]) -> None:
-    attention, tokens = build(settings), make_tokens(*LENGTHS, 0, pad=1e3)
-    assert_equals_naive(attention, tokens, partial(naive, attention))
+@pytest.mark.parametrize(
+    "config",
+    [
+        ConvolutionalAttentionConfig(),
+        ConvolutionalAttentionConfig(kernel=1, stride=1),
+        ConvolutionalAttentionConfig(radius=1),
+        ConvolutionalAttentionConfig(kernel=5, stride=2, radius=300),
+        ConvolutionalAttentionConfig(per_head=True),
+        ConvolutionalAttentionConfig(kernel=4, stride=3, per_head=True, radius=4),
+    ],
+    ids=str,
+)
+def test_convolution_equals_attention_of_phrases(config: ConvolutionalAttentionConfig) -> None:
+    attention = ConvolutionalAttention(config, 16, 4).double()
+    tokens = make_tokens(61, 31, 30, 7, 2, 1, 0, pad=1e3)
+    assert_equals_naive(attention, tokens, partial(attention_of_phrases, attention))
 
 
-def pattern(attention: BigbirdAttention, blocks: int) -> Tensor:
-    """Visible blocks of a document, (heads, blocks of queries, blocks of keys)."""
-    indices = attention._visible_blocks(torch.full((1, 1, 1, 1), blocks), blocks)[0]
-    return torch.nn.functional.one_hot(indices + 1, blocks + 1).sum(2)[..., 1:]
-
-
-def test_equals_explicit_weights() -> None:
+def test_bigbird_sees_neighbours_global_and_random_blocks_once() -> None:
     attention = BigbirdAttention(BigbirdAttentionConfig(block=4, random_blocks=2), 16, 4).double()
 
-    def visible(length: int) -> Tensor:
-        blocks = pattern(attention, -(-length // 4)).repeat_interleave(4, 1).repeat_interleave(4, 2)
+    def pattern(blocks: int) -> Tensor:
+        """Visible blocks of a document, (heads, blocks of queries, blocks of keys)."""
+        indices = attention._visible_blocks(torch.full((1, 1, 1, 1), blocks), blocks)[0]
+        return F.one_hot(indices + 1, blocks + 1).sum(2)[..., 1:]
+
+    def visible_tokens(length: int) -> Tensor:
+        blocks = pattern(-(-length // 4)).repeat_interleave(4, 1).repeat_interleave(4, 2)
         blocks[:, :4] = 1
         return blocks[:, :length, :length] > 0
 
-    assert_equals_masked(attention, make_tokens(62, 41, 11, 1, pad=1e3), visible)
-
-
-def test_blocks_see_neighbours_global_and_random_blocks_once() -> None:
-    attention = BigbirdAttention(BigbirdAttentionConfig(block=4, random_blocks=2), 16, 4)
-    visible = pattern(attention, 20)
+    assert_equals_masked(attention, make_tokens(62, 41, 11, 1, 0, pad=1e3), visible_tokens)
+    visible = pattern(20)
     assert visible.max() == 1
     blocks = torch.arange(20)
     fixed = ((blocks[:, None] - blocks).abs() <= 1) | (blocks == 0)
@@ -119,14 +97,12 @@ def test_local_heads_attend_within_a_window(local_heads: int) -> None:
     attention = EfficientAttentionConfig(local_heads=local_heads, window=6).build(16, 4).double()
     whole = EfficientAttentionConfig().build(16, 4).double()
     near = SlidingWindowAttentionConfig(window=6).build(16, 4).double()
-    tokens = make_tokens(30, 11, 1)
-    for other in (whole, near):
-        other.load_state_dict(attention.state_dict())
-        torch.nn.init.eye_(other.out.weight)
-        torch.nn.init.zeros_(other.out.bias)
+    tokens = make_tokens(30, 11, 1, 0)
     torch.nn.init.eye_(attention.out.weight)
     torch.nn.init.zeros_(attention.out.bias)
-    mixed, of_whole, of_near = (part(tokens)[tokens.mask] for part in (attention, whole, near))
+    for other in (whole, near):
+        other.load_state_dict(attention.state_dict())
+    mixed, of_whole, of_near = (attend(part, tokens)[tokens.mask] for part in (attention, whole, near))
     linear = 4 * (4 - local_heads)  # features of the linear heads
     torch.testing.assert_close(mixed, torch.cat([of_whole[:, :linear], of_near[:, linear:]], dim=1))
 
@@ -138,21 +114,15 @@ def test_normalised_weights_of_far_keys_do_not_vanish() -> None:
     assert mixed.abs().amin() > 0
 
 
-@pytest.mark.parametrize(
-    ("sharing", "unreduced", "projections"),
-    [
-        ("none", False, 8),
-        ("heads", False, 2),
-        ("keys_values", False, 1),
-        ("keys_values_per_head", False, 4),
-        ("none", True, 4),
-        ("heads", True, 1),
-    ],
-)
-def test_shared_projections(sharing: LinformerSharing, unreduced: bool, projections: int) -> None:
-    attention = LinformerAttentionConfig(rank=7, length=40, sharing=sharing, unreduced=unreduced).build(16, 4)
-    sizes = sum(parameter.numel() for name, parameter in attention.named_parameters() if name.startswith("project_"))
-    assert sizes == projections * 7 * 40
+def test_linformer_shares_projections() -> None:
+    shared: dict[LinformerSharing, int] = {"none": 8, "heads": 2, "keys_values": 1, "keys_values_per_head": 4}
+    unreduced: dict[LinformerSharing, int] = {"none": 4, "heads": 1}
+    for keeps_length, counts in ((False, shared), (True, unreduced)):
+        for sharing, count in counts.items():
+            config = LinformerAttentionConfig(rank=7, length=40, sharing=sharing, unreduced=keeps_length)
+            parameters = config.build(16, 4).named_parameters()
+            sizes = sum(part.numel() for name, part in parameters if name.startswith("project_"))
+            assert sizes == count * 7 * 40, (sharing, keeps_length)
 
 
 def test_a_higher_rank_approximates_full_attention_if_unreduced() -> None:
@@ -175,16 +145,6 @@ def test_long_documents_share_directions(monkeypatch: pytest.MonkeyPatch) -> Non
     attention = LshAttention(LshAttentionConfig(bucket=4), 16, 4)
     assert attention(make_tokens(100, 9, dtype=torch.float32)).isfinite().all()
     assert attention.rotations.shape == (4, 4, 3)
-
-
-def test_padding_gaps_do_not_move_segments() -> None:
-    attention, tokens = NystromAttentionConfig(landmarks=4, kernel=0).build(16, 4).double(), make_tokens(12)
-    expected = attention(tokens)
-    index = torch.arange(0, 24, 2)
-    states = torch.full((1, 24, 16), 1e3, dtype=torch.float64).index_copy(1, index, tokens.states)
-    mask = torch.arange(24)[None] % 2 == 0
-    mixed = attention(Tokens.of_states(states, mask, torch.arange(24)[None]))[:, index]
-    torch.testing.assert_close(mixed, expected, atol=1e-12, rtol=0)
 
 
 def test_directions_are_orthogonal_in_blocks() -> None:
@@ -226,3 +186,12 @@ def test_importance_is_the_root_of_squared_weights_times_the_norm_of_the_value()
 def test_large_scores_do_not_overflow() -> None:
     attention, tokens = SkeinformerAttentionConfig(samples=5).build(16, 4), make_tokens(30, dtype=torch.float32)
     assert attention(tokens.with_states(tokens.states * 1e3)).isfinite().all()
+
+
+def test_sinkhorn_has_finite_gradients_where_shares_of_blocks_vanish() -> None:
+    attention, tokens = SinkhornAttentionConfig(block=4).build(16, 4), make_tokens(62, 9, 0, dtype=torch.float32)
+    states = (tokens.states * 1e3).requires_grad_()
+    attention(tokens.with_states(states)).square().sum().backward()
+    for gradient in (states.grad, *(part.grad for part in attention.parameters())):
+        assert gradient is not None
+        assert gradient.isfinite().all()
