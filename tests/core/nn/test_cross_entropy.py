@@ -1,14 +1,12 @@
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from sumpool.core.nn import cross_entropy as module
 from sumpool.core.nn.cross_entropy import cross_entropy
 from sumpool.special_tokens import PAD
+from tests.core.nn.conftest import LargestTensor
 
 VOCAB, DIM = 300, 8
 
@@ -93,9 +91,7 @@ def test_gradients_are_computed_separately(index: int) -> None:
 def test_empty_references_have_no_loss() -> None:
     states, matrix, target = make_input()
     nll, log_prob = cross_entropy(states, matrix, None, torch.full_like(target, PAD), PAD, 0.1)
-    assert nll == 0
-    assert (log_prob == 0).all()
-    assert all((gradient == 0).all() for gradient in torch.autograd.grad(nll, (states, matrix)))
+    assert not any(part.any() for part in (nll, log_prob, *torch.autograd.grad(nll, (states, matrix))))
 
 
 def test_a_second_backward_pass_is_refused() -> None:
@@ -125,31 +121,10 @@ def test_half_precision_is_summed_in_single_precision(weights: torch.dtype) -> N
         assert (gradient.double() - exact).norm() < 0.01 * exact.norm()
 
 
-class LargestTensor(TorchDispatchMode):
-    """Records the size of the largest tensor."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
-        self.numel = 0
-
-    def __torch_dispatch__(
-        self,
-        func: Callable[..., object],
-        types: object,
-        args: tuple[object, ...] = (),
-        kwargs: dict[str, object] | None = None,
-    ) -> object:
-        output = func(*args, **(kwargs or {}))
-        for part in output if isinstance(output, tuple) else [output]:
-            if isinstance(part, Tensor):
-                self.numel = max(self.numel, part.numel())
-        return output
-
-
-def test_no_tensor_exceeds_a_chunk_of_logits(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_tensor_exceeds_a_chunk_of_logits(largest: LargestTensor, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MAX_LOGITS", 64 * VOCAB)
     states, matrix, target = make_input(batch=50)
-    with LargestTensor() as largest:
+    with largest:
         cross_entropy(states, matrix, None, target, PAD, 0.1)[0].backward()
     assert states.size(0) * states.size(1) > 1000
     assert largest.numel == max(64 * VOCAB, states.numel())

@@ -23,6 +23,7 @@ from sumpool.core.nn.quantization import (
 )
 from sumpool.recipe.load import load_recipe
 from sumpool.special_tokens import BOS
+from tests.core.batches import mask_of
 
 VARIANTS = Path(__file__).parents[3] / "recipes" / "variants"
 FAST = ["attention/blockwise", "cross_attention/sentence", "output/pointer", "pooling/halving"]
@@ -30,6 +31,7 @@ OTHERS = sorted({str(path.relative_to(VARIANTS).with_suffix("")) for path in VAR
 SMALL = ["model.dim=32", "model.heads=4", "model.feed_forward=48", "model.decoder.layers=2"]
 VOCAB = 300
 NEEDS_INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
+NEEDS_BF16 = pytest.mark.skipif(not has_packed_bf16(), reason="needs oneDNN with bf16")
 LAYERS = [PackedLinear, pytest.param(Int8Linear, marks=NEEDS_INT8)]
 PRECISIONS: list[Precision] = ["fp32", "bf16", *(["int8"] if has_int8() else [])]  # type: ignore[list-item]
 SIZES = [(100, 37), (64, 64), (33, 200)]
@@ -50,15 +52,6 @@ def multiply_integers(rows: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return products * scale * largest / 127 + bias
 
 
-@pytest.fixture(params=["compiled", "of torch"])
-def int8_product(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both ways of int8 layers, where there are both."""
-    if request.param == "of torch":
-        monkeypatch.setattr(quantization, "load_kernels", lambda: None)
-    elif load_kernels() is None:
-        pytest.skip("needs compiled kernels and AVX512-VNNI")
-
-
 @pytest.mark.parametrize(("inputs", "outputs"), SIZES)
 def test_prepacked_layers_equal_plain_ones(inputs: int, outputs: int) -> None:
     plain, rows = make_linear(inputs, outputs), torch.randn(17, inputs)
@@ -68,7 +61,6 @@ def test_prepacked_layers_equal_plain_ones(inputs: int, outputs: int) -> None:
 
 
 @NEEDS_INT8
-@pytest.mark.usefixtures("int8_product")
 @pytest.mark.parametrize(("inputs", "outputs"), SIZES)
 def test_int8_multiplies_integers(inputs: int, outputs: int) -> None:
     plain, rows = make_linear(inputs, outputs), torch.randn(17, inputs) * torch.rand(17, 1) * 9
@@ -81,8 +73,10 @@ def test_int8_multiplies_integers(inputs: int, outputs: int) -> None:
 
 
 @NEEDS_INT8
-@pytest.mark.usefixtures("int8_product")
-def test_the_largest_integers_do_not_overflow() -> None:
+@pytest.mark.parametrize("is_compiled", [True, False])
+def test_the_largest_integers_do_not_overflow(is_compiled: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not is_compiled:
+        monkeypatch.setattr(quantization, "load_kernels", lambda: None)
     weight = torch.randn(300, 999)
     weight[:5] = weight[:5].sign()
     weight[5:10] = weight[5:10].abs()
@@ -93,7 +87,6 @@ def test_the_largest_integers_do_not_overflow() -> None:
 
 
 @NEEDS_INT8
-@pytest.mark.usefixtures("int8_product")
 @pytest.mark.parametrize(("inputs", "outputs"), SIZES)
 def test_int8_rows_are_bitwise_independent_of_their_batch(inputs: int, outputs: int) -> None:
     plain = make_linear(inputs, outputs)
@@ -121,21 +114,14 @@ def test_compiled_layers_have_the_bits_of_torch(inputs: int, outputs: int, monke
         assert torch.equal(layer(rows[9:].T.contiguous().T), layer(rows[9:]))
 
 
-@pytest.mark.usefixtures("int8_product")
 @pytest.mark.parametrize("kind", LAYERS)
-def test_rows_of_zeros_give_the_bias(kind: type[PackedLinear | Int8Linear]) -> None:
+def test_any_number_of_zero_rows_gives_the_bias(kind: type[PackedLinear | Int8Linear]) -> None:
     plain = make_linear(24, 20)
-    assert torch.equal(kind(plain.weight, plain.bias)(torch.zeros(2, 3, 24)), plain.bias.expand(2, 3, 20))
-    assert torch.equal(kind(torch.zeros(20, 24))(torch.ones(3, 24)), torch.zeros(3, 20))
-
-
-@pytest.mark.usefixtures("int8_product")
-@pytest.mark.parametrize("kind", LAYERS)
-def test_any_number_of_rows_is_accepted(kind: type[PackedLinear | Int8Linear]) -> None:
-    small = kind(torch.randn(20, 24))
-    assert (small.in_features, small.out_features) == (24, 20)
+    mapped = kind(plain.weight, plain.bias)
+    assert (mapped.in_features, mapped.out_features) == (24, 20)
     for shape in ((0,), (1,), (2, 0), (2, 5), (2, 3, 4)):
-        assert small(torch.randn(*shape, 24)).shape == (*shape, 20)
+        assert torch.equal(mapped(torch.zeros(*shape, 24)), plain.bias.expand(*shape, 20))
+    assert torch.equal(kind(torch.zeros(20, 24))(torch.ones(3, 24)), torch.zeros(3, 20))
 
 
 class Model(nn.Module):
@@ -154,38 +140,36 @@ class Model(nn.Module):
         return torch.cat([self.output(rows), *(part(rows) for part in self.decoder)], dim=-1)
 
 
-@pytest.mark.parametrize("precision", PRECISIONS)
-def test_layers_are_replaced_where_that_gains(precision: Precision) -> None:
+@pytest.mark.parametrize(
+    ("precision", "encoder"),
+    [
+        ("fp32", None),
+        ("bf16", None),
+        pytest.param("int8", None, marks=NEEDS_INT8),
+        pytest.param("int8", "bf16", marks=[NEEDS_INT8, NEEDS_BF16]),
+    ],
+)
+def test_layers_are_replaced_where_that_gains(precision: Precision, encoder: Precision | None) -> None:
     model, rows = Model(), torch.randn(5, 32)
     expected = model(rows)
-    quantize(model, precision)
+    quantize(model, precision, encoder)
     actual = model(rows.to(model.embedding.weight.dtype))
+    assert actual.dtype is model.embedding.weight.dtype
     assert (actual - expected).norm() < {"fp32": 1e-6, "bf16": 0.01, "int8": 0.02}[precision] * expected.norm()
     kinds = [type(part) for part in (model.encoder[0], *model.decoder, *model.output)]
     if precision == "fp32":
         assert kinds == [nn.Linear, PackedLinear, PackedLinear, UnquantizedLinear, PackedLinear, PackedLinear]
     elif precision == "int8":
-        assert kinds == [Int8Linear, Int8Linear, PackedLinear, UnquantizedLinear, PackedLinear, Int8Linear]
+        in_encoder = PackedLinear if encoder else Int8Linear
+        assert kinds == [in_encoder, Int8Linear, PackedLinear, UnquantizedLinear, PackedLinear, Int8Linear]
+        assert not encoder or model.encoder[0].dtype == torch.bfloat16
     else:
         assert {weights.dtype for weights in model.parameters()} == {torch.bfloat16}
         packed = PackedLinear if has_packed_bf16() else nn.Linear
         assert kinds[:2] == [packed, packed]
 
 
-@pytest.mark.skipif(not (has_int8() and has_packed_bf16()), reason="needs fbgemm and oneDNN with bf16")
-def test_an_encoder_in_bf16_beside_int8() -> None:
-    model, rows = Model(), torch.randn(5, 32)
-    expected = model(rows)
-    quantize(model, "int8", "bf16")
-    actual = model(rows)
-    assert actual.dtype == torch.float32
-    assert (actual - expected).norm() < 0.02 * expected.norm()
-    kinds = [type(part) for part in (model.encoder[0], *model.decoder, *model.output)]
-    assert kinds == [PackedLinear, Int8Linear, PackedLinear, UnquantizedLinear, PackedLinear, Int8Linear]
-    assert model.encoder[0].dtype == torch.bfloat16
-
-
-@pytest.mark.skipif(not has_packed_bf16(), reason="needs oneDNN with bf16")
+@NEEDS_BF16
 @pytest.mark.parametrize(("inputs", "outputs"), SIZES)
 def test_bf16_layers_round_weights_and_rows(inputs: int, outputs: int) -> None:
     plain, rows = make_linear(inputs, outputs), torch.randn(17, inputs)
@@ -201,12 +185,6 @@ def test_bf16_layers_round_weights_and_rows(inputs: int, outputs: int) -> None:
     assert (PackedLinear(weight)(rows) - without_bias).norm() < 0.005 * without_bias.norm()
 
 
-@pytest.mark.parametrize(("precision", "encoder"), [("fp32", "bf16"), ("bf16", "int8"), ("int8", "fp32")])
-def test_other_mixtures_of_precisions_are_refused(precision: Precision, encoder: Precision) -> None:
-    with pytest.raises(ValueError, match=f"must be {precision}, or bf16 beside int8, got {encoder}"):
-        quantize(Model(), precision, encoder)
-
-
 def test_replaced_weights_are_freed() -> None:
     model = Model()
     plain = weakref.ref(model.decoder[0].weight)
@@ -215,14 +193,15 @@ def test_replaced_weights_are_freed() -> None:
     assert plain() is None
 
 
-def test_models_in_training_mode_are_refused() -> None:
-    with pytest.raises(
-        ValueError, match=r"must be in evaluation mode to be quantized, got training mode; call eval\(\)"
-    ):
+def test_other_mixtures_models_in_training_and_int8_without_support_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mixtures: list[tuple[Precision, Precision]] = [("fp32", "bf16"), ("bf16", "int8"), ("int8", "fp32")]
+    for precision, encoder in mixtures:
+        with pytest.raises(ValueError, match=f"must be {precision}, or bf16 beside int8, got {encoder}"):
+            quantize(Model(), precision, encoder)
+    with pytest.raises(ValueError, match=r"in evaluation mode to be quantized, got training mode; call eval\(\)"):
         quantize(Model().train(), "fp32")
-
-
-def test_int8_is_refused_where_not_supported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quantization, "has_int8", lambda: False)
     with pytest.raises(ValueError, match="must be fp32 or bf16 on a GPU, or where torch comes without fbgemm, got int"):
         quantize(Model(), "int8")
@@ -230,8 +209,7 @@ def test_int8_is_refused_where_not_supported(monkeypatch: pytest.MonkeyPatch) ->
 
 def second_step_log_probs(model: SummarizationModel) -> Tensor:
     """Log-probabilities of the second tokens of two beams for each of four documents, one of them empty."""
-    lengths = torch.tensor([200, 41, 0, 7])
-    mask = torch.arange(200)[None] < lengths[:, None]
+    mask = mask_of(200, 41, 0, 7)
     ids = torch.randint(5, VOCAB, mask.shape, generator=torch.Generator().manual_seed(3)).masked_fill(~mask, 0)
     memory = model.encode(ids, mask, torch.arange(200).expand(mask.shape) // 20)
     _, state = model.step(torch.full((8,), BOS), model.start(memory, 2))

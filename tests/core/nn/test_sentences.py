@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from sumpool.core.nn import sentences
 from sumpool.core.nn.sentences import (
@@ -16,24 +16,7 @@ from sumpool.core.nn.sentences import (
     sentence_log_softmax,
     sharpen,
 )
-from sumpool.core.pooling._base import PoolerConfig
-from sumpool.core.tokens import Tokens
-from sumpool.settings import config_class
-from tests.core.batches import make_tokens
-
-
-def check(sentences: Sentences, memory: Tokens) -> None:
-    """Compare with ranges of equal numbers, row by row."""
-    for row, (numbers, mask) in enumerate(zip(memory.sentences, memory.mask, strict=True)):
-        values, counts = numbers[mask].unique_consecutive(return_counts=True)
-        assert sentences.mask[row].sum() == len(values)
-        assert torch.equal(sentences.count[row, : len(values)], counts)
-        assert torch.equal(sentences.first[row, : len(values)], counts.cumsum(0) - counts)
-        assert torch.equal(values[sentences.index[row, mask]], numbers[mask])
-        member = sentences.membership(memory.mask, torch.float64)[row]
-        assert torch.equal(member.sum(0), sentences.count[row].double())
-        assert torch.equal(member.argmax(1)[mask], sentences.index[row, mask])
-        assert not member[~mask].any()
+from tests.core.batches import make_tokens, mask_of
 
 
 def test_sentences_are_ranges_of_equal_numbers() -> None:
@@ -41,9 +24,17 @@ def test_sentences_are_ranges_of_equal_numbers() -> None:
     numbers = torch.randint(0, 3, tokens.mask.shape).cumsum(1) + torch.tensor([[0], [5], [0], [2]])
     memory = replace(tokens, sentences=numbers)
     sentences = Sentences.find(memory)
-    check(sentences, memory)
-    garbage = replace(memory, sentences=numbers.masked_fill(~memory.mask, 99))
-    again = Sentences.find(garbage)
+    for row, mask in enumerate(memory.mask):
+        values, counts = numbers[row, mask].unique_consecutive(return_counts=True)
+        assert sentences.mask[row].sum() == len(values)
+        assert torch.equal(sentences.count[row, : len(values)], counts)
+        assert torch.equal(sentences.first[row, : len(values)], counts.cumsum(0) - counts)
+        assert torch.equal(values[sentences.index[row, mask]], numbers[row, mask])
+        member = sentences.membership(memory.mask, torch.float64)[row]
+        assert torch.equal(member.sum(0), sentences.count[row].double())
+        assert torch.equal(member.argmax(1)[mask], sentences.index[row, mask])
+        assert not member[~mask].any()
+    again = Sentences.find(replace(memory, sentences=numbers.masked_fill(~memory.mask, 99)))
     for name in ("index", "first", "count"):
         assert torch.equal(getattr(sentences, name), getattr(again, name)), name
 
@@ -54,23 +45,7 @@ def test_batches_without_sentences_have_one_absent_sentence() -> None:
         assert sentences.mask.tolist() == [[False], [False]]
 
 
-@pytest.mark.parametrize("kind", ["halving", "hard", "funnel"])
-def test_sentences_of_a_pooled_memory_have_a_state(kind: str) -> None:
-    settings = {"window": 7, "stride": 7} if kind == "funnel" else {"keep": 9}
-    config = config_class("sumpool.core.pooling", kind).model_validate(settings)
-    assert isinstance(config, PoolerConfig)
-    pooler = config.build(nn.Embedding(50, 16)).double().eval()
-    tokens = make_tokens(60, 31, 4, length=70)
-    pooled = pooler(tokens).tokens
-    sentences = Sentences.find(pooled)
-    check(sentences, pooled)
-    assert sentences.mask[0].sum() < len(tokens.sentences[0].unique())  # some have none left
-    # A pooled vector belongs to the sentence of its heaviest source token.
-    of_source = tokens.sentences.gather(1, pooled.positions.masked_fill(~pooled.mask, 0))
-    assert torch.equal(of_source[pooled.mask], pooled.sentences[pooled.mask])
-
-
-EXISTS = torch.tensor([[True] * 5, [True, False, False, False, False], [False] * 5])
+EXISTS = mask_of(5, 1, 0)
 
 
 def random_log_weights() -> Tensor:
@@ -106,7 +81,7 @@ def test_gradients_are_finite_without_sentences() -> None:
 
 def test_the_mean_is_over_real_tokens_then_documents() -> None:
     values = torch.randn(3, 2, 4)
-    mask = torch.tensor([[True, True, False, False], [True] * 4, [False] * 4])
+    mask = mask_of(2, 4, 0)
     expected = (values[0, :, :2].mean() + values[1].mean()) / 3
     torch.testing.assert_close(mean_over_documents(values.masked_fill(~mask[:, None], torch.nan), mask), expected)
     torch.testing.assert_close(mean_over_documents(values, None), values.mean())
@@ -132,7 +107,7 @@ def test_queries_attend_to_their_selected_groups(groups: int, copied: int, monke
     monkeypatch.setattr(sentences, "MAX_COPIED_NUMBERS", copied)
     query = torch.randn(BATCH, HEADS, QUERIES, SIZE, dtype=torch.float64)
     words = torch.randn(BATCH, 97, 2 * HEADS * SIZE, dtype=torch.float64)
-    mask = torch.arange(97) < torch.tensor([97, 50, 0])[:, None]
+    mask = mask_of(97, 50, 0)
     group = torch.randint(12, (BATCH, 97))
     selected = torch.rand(BATCH, 1, 12).argsort(-1).argsort(-1) < groups
     selected = selected & (torch.rand(BATCH, QUERIES, 12) < 0.8)

@@ -1,10 +1,11 @@
 import torch
 
 from sumpool.core.nn.states import Segments, memberships
+from tests.core.batches import mask_of
 
 
 def test_an_open_end_leaves_the_last_tokens_out() -> None:
-    mask = torch.tensor([[True] * 6, [True] * 4 + [False] * 2, [True] * 3 + [False] * 3])
+    mask = mask_of(6, 4, 3)
     ends = torch.tensor([[0, 1, 0, 1, 0, 0], [1, 0, 0, 0, 1, 1], [0, 0, 0, 1, 1, 1]]).double()
     segments = Segments.from_ends(ends, mask, open_end=True)
     assert segments.mask.tolist() == [[True, True], [True, False], [False, False]]
