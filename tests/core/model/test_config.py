@@ -39,10 +39,3 @@ def test_settings_that_do_not_suit_each_other_are_refused(settings: dict[str, ob
 
 def test_an_attention_of_a_bounded_length_may_read_whole_documents() -> None:
     assert ModelConfig.model_validate({"source_length": 63, "encoder": SYNTHESIZER}).source_length == 63
-
-
-def test_a_variant_keeps_its_settings_through_a_dump() -> None:
-    config = ModelConfig.model_validate({"encoder": [{"attention": {"kind": "blockwise", "block": 7}}]})
-    assert ModelConfig.model_validate(config.model_dump()) == config
-    attention = config.model_dump()["encoder"][0]["attention"]
-    assert attention == {"kind": "blockwise", "block": 7, "positions": "none"}

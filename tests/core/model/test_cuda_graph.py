@@ -14,17 +14,8 @@ from sumpool.core.model import cuda_graph
 from sumpool.core.model.cuda_graph import GraphedDecoder, StepOutput, capture_graph
 from sumpool.core.model.kv_cache import CompactingCache, StaticCache
 from sumpool.core.model.summarizer import SummarizationModel
+from tests.core.batches import DEVICES
 from tests.core.model.test_summarizer import VOCAB, make_documents, make_model
-
-DEVICES = [
-    ("cpu", "pointer"),
-    pytest.param("cpu", "tied", marks=pytest.mark.slow),
-    pytest.param(
-        "cuda",
-        "pointer",
-        marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")],
-    ),
-]
 
 
 def tensors(output: StepOutput) -> list[Tensor]:
@@ -65,11 +56,9 @@ def assert_same(actual: list[list[Hypothesis]], expected: list[list[Hypothesis]]
         assert [one.score for one in hypotheses] == pytest.approx([one.score for one in expected_hypotheses], abs=1e-9)
 
 
-@pytest.mark.parametrize(("device", "output"), DEVICES)
-def test_a_search_with_graphs_returns_the_same_hypotheses(
-    device: str, output: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = make_model(output=output).double().requires_grad_(False).to(device)
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_search_with_graphs_returns_the_same_hypotheses(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_model().double().requires_grad_(False).to(device)
     graphed = GraphedDecoder(model, capture_graph if device == "cuda" else EagerGraph())
     plain = GraphedDecoder(model)
     monkeypatch.setattr(plain, "_capture", None)
@@ -103,9 +92,8 @@ def test_known_shapes_are_replayed() -> None:
     assert len(steps._graphs) == 4
 
 
-@pytest.mark.parametrize("cross_attention", ["full", "ideal"])
-def test_steps_are_captured_on_a_gpu_only(cross_attention: str) -> None:
-    model = make_model(cross_attention=cross_attention)
+def test_steps_are_captured_on_a_gpu_only() -> None:
+    model = make_model()
     memory = model.encode(*make_documents(9))
     assert isinstance(GraphedDecoder(model).start(memory, 2, 5).self_cache, CompactingCache)
     assert isinstance(GraphedDecoder(model, EagerGraph()).start(memory, 2, 5).self_cache, StaticCache)

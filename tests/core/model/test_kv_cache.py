@@ -9,35 +9,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from sumpool.core.model.kv_cache import BeamCache, CompactingCache, StaticCache, padded_keys
+from tests.core.batches import DEVICES
 
-CUDA = pytest.param(
-    "cuda",
-    marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")],
-)
 HEADS, HEAD_DIM, LAYERS = 2, 3, 2
 KINDS = ["compacting", "static"]
-
-
-class PlainCache:
-    """Keys of every beam in a list of its own, (heads, head_dim) per token; values are the negative keys."""
-
-    def __init__(self, documents: int, beams: int) -> None:
-        self.beams = beams
-        self.keys: list[list[Tensor]] = [[] for _ in range(documents * beams)]
-
-    def add(self, newest: Tensor) -> None:
-        """Add tokens (layers, documents, heads, beams, head_dim)."""
-        rows = newest.permute(1, 3, 0, 2, 4).flatten(0, 1)
-        self.keys = [[*keys, row] for keys, row in zip(self.keys, rows, strict=True)]
-
-    def reorder(self, rows: Tensor) -> None:
-        self.keys = [self.keys[row] for row in rows.tolist()]
-
-
-def empty_cache(kind: str, documents: int, beams: int, steps: int, device: str = "cpu") -> BeamCache:
-    if kind == "compacting":
-        return CompactingCache.empty(documents, beams, torch.device(device))
-    return StaticCache.empty(documents, beams, torch.device(device), steps)
 
 
 def to_rows(beam_indices: Tensor, beams: int) -> Tensor:
@@ -47,41 +22,47 @@ def to_rows(beam_indices: Tensor, beams: int) -> Tensor:
 
 def run_both(
     documents: int, beams: int, steps: int, kind: str = "compacting", device: str = "cpu", fewer: bool = False
-) -> Iterator[tuple[BeamCache, list[tuple[Tensor, Tensor]], PlainCache]]:
-    """Take random steps; yield the cache, keys and ancestry bias of each layer, and the plain cache after each."""
+) -> Iterator[tuple[BeamCache, list[tuple[Tensor, Tensor]], list[list[Tensor]]]]:
+    """Take random steps with a cache and a list of keys per beam; values are the negative keys.
+
+    Yields:
+        After each step the cache, keys and ancestry bias of each layer, and the keys of each beam, (layers, heads,
+        head_dim) per token.
+    """
     torch.manual_seed(beams)
-    cache = empty_cache(kind, documents, beams, steps, device)
-    plain = PlainCache(documents, beams)
+    cache: BeamCache = CompactingCache.empty(documents, beams, torch.device(device))
+    if kind == "static":
+        cache = StaticCache.empty(documents, beams, torch.device(device), steps)
+    plain: list[list[Tensor]] = [[] for _ in range(documents * beams)]
     for step in range(steps):
         newest = torch.randn(LAYERS, len(cache.ancestry_bias), HEADS, beams, HEAD_DIM, device=device)
         cache = cache.advance()
         updates = [cache.update(layer, torch.stack([key, -key])) for layer, key in enumerate(newest)]
         assert all(torch.equal(key, -value) for key, value, _ in updates)
-        plain.add(newest)
+        by_beam = newest.permute(1, 3, 0, 2, 4).flatten(0, 1)
+        plain = [[*keys, key] for keys, key in zip(plain, by_beam, strict=True)]
         yield cache, [(key, bias) for key, _, bias in updates], plain
         if step % 3:
             rows = to_rows(torch.randint(beams, (len(cache.ancestry_bias), beams)), beams)
-            cache = cache.reorder(rows.to(device))
-            plain.reorder(rows)
+            cache, plain = cache.reorder(rows.to(device)), [plain[row] for row in rows.tolist()]
         if step % 17 == 16 and len(cache.ancestry_bias) > 1:
             remaining = torch.randperm(len(cache.ancestry_bias))[1:]
-            cache = cache.select(remaining.to(device))
-            plain.reorder((remaining[:, None] * beams + torch.arange(beams)).flatten())
+            rows = (remaining[:, None] * beams + torch.arange(beams)).flatten()
+            cache, plain = cache.select(remaining.to(device)), [plain[row] for row in rows.tolist()]
         if step % 23 == 22 and fewer and beams > 1:
             rows = to_rows(torch.stack([torch.randperm(beams)[1:] for _ in cache.ancestry_bias]), beams)
-            cache = cache.reorder(rows.to(device))
-            plain.reorder(rows)
+            cache, plain = cache.reorder(rows.to(device)), [plain[row] for row in rows.tolist()]
             beams -= 1
 
 
-@pytest.mark.parametrize("device", ["cpu", CUDA])
+@pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("beams", [1, 5])
 def test_a_beam_attends_to_its_ancestors_only(beams: int, kind: str, device: str) -> None:
     fewer = kind == "compacting"  # shapes that are fixed keep all rows
     for step, (cache, layers, plain) in enumerate(run_both(7, beams, 100, kind, device, fewer)):
         assert int(cache.position) == step
-        for row, beam_keys in enumerate(plain.keys):
+        for row, beam_keys in enumerate(plain):
             document, beam = divmod(row, cache.ancestry_bias.size(1))
             for layer, (keys, bias) in enumerate(layers):
                 visible = keys[document].transpose(0, 1)[bias[document, beam] == 0]  # (tokens, heads, head_dim)
@@ -130,14 +111,3 @@ def test_batch_mates_do_not_move_the_slots_of_a_document() -> None:
         if step % 2:  # the beams of the first document descend from one, those of the second from one each
             alone, together = alone.reorder(torch.tensor([0, 0])), together.reorder(torch.tensor([0, 0, 2, 3]))
     assert len(set(together.slots[:, 0].tolist())) == 2, "the mate keeps more slots"
-
-
-def test_shapes_of_a_static_cache_never_change() -> None:
-    cache = empty_cache("static", 3, 2, 20)
-    shapes = set()
-    for _ in range(20):
-        cache = cache.advance()
-        key, value, bias = cache.update(0, torch.randn(2, 3, HEADS, 2, HEAD_DIM))
-        shapes.add((key.shape, value.shape, bias.shape, key.data_ptr()))
-        cache = cache.reorder(torch.tensor([1, 0, 2, 2, 5, 4]))
-    assert len(shapes) == 1

@@ -1,11 +1,9 @@
 import re
-from collections.abc import Sequence
 from itertools import product
 
 import pytest
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.decoder import LengthPredictor
@@ -14,7 +12,8 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import Dropout
 from sumpool.core.nn.positions import sinusoid
 from sumpool.settings import kinds
-from sumpool.special_tokens import BOS, EOS, PAD
+from sumpool.special_tokens import BOS, PAD
+from tests.core.batches import mask_of
 
 VOCAB = 60
 ENCODERS = {
@@ -26,6 +25,7 @@ ENCODERS = {
 }
 CROSS_ATTENTIONS = {
     "full": {"kind": "full"},
+    "hepos": {"kind": "hepos"},
     **{
         selection: {"kind": "sentence", "sentences": 2, "selection": {"kind": selection}}
         for selection in kinds("sumpool.core.selection")
@@ -37,9 +37,14 @@ every_model = pytest.mark.parametrize(
 
 
 def make_model(
-    encoder: str = "pooled", norm: str = "pre", output: str = "pointer", cross_attention: str = "full"
+    encoder: str = "pooled",
+    norm: str = "pre",
+    output: str = "pointer",
+    cross_attention: str = "full",
+    predict_length: bool = False,
 ) -> SummarizationModel:
     torch.manual_seed(1)
+    cross = CROSS_ATTENTIONS[cross_attention]
     settings = {
         "dim": 32,
         "heads": 4,
@@ -47,7 +52,7 @@ def make_model(
         "norm": norm,
         "source_length": 2000,
         "encoder": ENCODERS[encoder],
-        "decoder": {"layers": 2, "cross_attention": CROSS_ATTENTIONS[cross_attention]},
+        "decoder": {"layers": 2, "cross_attention": cross, "predict_length": predict_length},
         "output": {"kind": "pointer", "copies": "memory"} if output == "memory" else {"kind": output},
     }
     return SummarizationModel(ModelConfig.model_validate(settings), VOCAB).eval()
@@ -55,32 +60,42 @@ def make_model(
 
 def make_documents(*lengths: int) -> tuple[Tensor, Tensor, Tensor]:
     """Ids, mask and sentence numbers of documents of these lengths."""
-    generator = torch.Generator().manual_seed(3)
-    mask = torch.arange(max(lengths))[None] < torch.tensor(lengths)[:, None]
-    ids = torch.zeros(mask.shape, dtype=torch.long)
-    for row, length in enumerate(lengths):
-        ids[row, :length] = torch.randint(5, VOCAB, (length,), generator=generator)
+    mask = mask_of(*lengths)
+    ids = torch.randint(5, VOCAB, mask.shape, generator=torch.Generator().manual_seed(3)).masked_fill(~mask, PAD)
     return ids, mask, torch.arange(max(lengths)).expand(mask.shape) // 7
 
 
+def encode_alone(model: SummarizationModel, *lengths: int) -> list[Memory]:
+    """Memories of the same documents, each in a batch of its own, without padding."""
+    documents = make_documents(*lengths)
+    return [model.encode(*(part[row : row + 1, :length] for part in documents)) for row, length in enumerate(lengths)]
+
+
+def step_through(model: SummarizationModel, memory: Memory, target: Tensor) -> Tensor:
+    """Log-probabilities of the tokens of a target (batch, target), step by step."""
+    state, last = model.start(memory, 1), torch.full((len(target),), BOS)
+    stepped = []
+    for tokens in target.unbind(1):
+        log_probs, state = model.step(last, state)
+        stepped.append(log_probs.gather(1, tokens[:, None]))
+        last = tokens
+    return torch.cat(stepped, dim=1)
+
+
+@torch.no_grad()
 @pytest.mark.parametrize(("norm", "encoder"), [("pre", "pooled"), ("post", "blockwise")])
 @pytest.mark.parametrize(
-    ("output", "cross_attention"), [("tied", "full"), *(("pointer", kind) for kind in CROSS_ATTENTIONS)]
+    ("output", "cross_attention", "predict_length"),
+    [("tied", "full", False), ("pointer", "full", True), *(("pointer", kind, False) for kind in CROSS_ATTENTIONS)],
 )
 def test_steps_with_cache_equal_scoring_whole_summaries(
-    norm: str, encoder: str, output: str, cross_attention: str
+    norm: str, encoder: str, output: str, cross_attention: str, predict_length: bool
 ) -> None:
-    model = make_model(encoder, norm, output, cross_attention)
+    model = make_model(encoder, norm, output, cross_attention, predict_length)
     memory = model.encode(*make_documents(70, 40, 9))
     target = torch.randint(5, VOCAB, (3, 20))
-    state, last = model.start(memory, 1), torch.full((3,), BOS)
-    with torch.no_grad():
-        scores = model.score(memory, target)
-        for position in range(20):
-            log_probs, state = model.step(last, state)
-            last = target[:, position]
-            token_log_probs = log_probs.gather(1, last[:, None]).squeeze(1)
-            torch.testing.assert_close(token_log_probs, scores.log_prob[:, position], atol=1e-5, rtol=0)
+    expected = model.score(memory, target).log_prob
+    torch.testing.assert_close(step_through(model, memory, target), expected, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +108,7 @@ def test_steps_with_cache_equal_scoring_whole_summaries(
 )
 def test_beams_are_independent_and_can_be_reordered(cross_attention: str, independent: bool) -> None:
     model = make_model(cross_attention=cross_attention).double()
-    memory = model.encode(*make_documents(70, 40))
+    memory, singles = model.encode(*make_documents(70, 40)), encode_alone(model, 70, 40)
     words = torch.randint(5, VOCAB, (2, 3, 5))  # (batch, beams, steps)
     state, last = model.start(memory, 3, independent=independent), torch.full((6,), BOS)
     with torch.no_grad():
@@ -107,8 +122,7 @@ def test_beams_are_independent_and_can_be_reordered(cross_attention: str, indepe
         chosen, _ = model.step(last[3:], state.select(torch.tensor([1])))
         for row in range(6):
             document, beam = divmod(row, 3)
-            single = model.encode(*(part[document : document + 1] for part in make_documents(70, 40)))
-            alone, last_alone = model.start(single, 1), torch.full((1,), BOS)
+            alone, last_alone = model.start(singles[document], 1), torch.full((1,), BOS)
             for position in range(5):
                 _, alone = model.step(last_alone, alone)
                 last_alone = words[document, beam, position : position + 1]
@@ -158,15 +172,14 @@ def test_random_ids_and_sentences_in_the_padding_change_no_bit() -> None:
 
 
 def test_every_parameter_gets_a_finite_gradient() -> None:
-    for output in ("tied", "pointer"):
-        for norm in ("pre", "post"):
-            model = make_model(norm=norm, output=output).train()
-            scores, losses, _ = model(*make_documents(70, 40, 9), torch.randint(5, VOCAB, (3, 12)))
-            assert losses == {}
-            scores.nll.backward()
-            for name, parameter in model.named_parameters():
-                assert parameter.grad is not None, name
-                assert parameter.grad.isfinite().all(), name
+    for norm, output in product(("pre", "post"), ("tied", "pointer")):
+        model = make_model(norm=norm, output=output).train()
+        scores, losses, _ = model(*make_documents(70, 40, 9), torch.randint(5, VOCAB, (3, 12)))
+        assert losses == {}
+        scores.nll.backward()
+        for name, parameter in model.named_parameters():
+            assert parameter.grad is not None, name
+            assert parameter.grad.isfinite().all(), name
 
 
 def test_gradients_are_finite_where_dropout_leaves_little() -> None:
@@ -193,11 +206,9 @@ def test_checkpointed_activations_give_bitwise_equal_gradients(encoder: str, cro
         torch.manual_seed(5)
         scores, losses, _ = model(*documents, target)
         torch.stack([scores.nll, *losses.values()]).sum().backward()
-        all_gradients = {name: parameter.grad for name, parameter in model.named_parameters()}
-        gradients.append({name: gradient for name, gradient in all_gradients.items() if gradient is not None})
-    assert gradients[0].keys() == gradients[1].keys() != set()
-    for name, gradient in gradients[0].items():
-        assert torch.equal(gradient, gradients[1][name]), name
+        gradients.append({name: part.grad for name, part in model.named_parameters() if part.grad is not None})
+    torch.testing.assert_close(*gradients, atol=0, rtol=0)
+    assert gradients[0]
 
 
 def test_the_first_input_is_read_where_it_is_the_padding_token() -> None:
@@ -239,66 +250,32 @@ def test_half_precision_trains_scores_and_generates(
     model = make_model(encoder, output=output, cross_attention=cross_attention).train().to(half_precision)
     documents, target = make_documents(40, 9), torch.randint(5, VOCAB, (2, 6))
     scores, losses, _ = model(*documents, target, None, 0.1)
+    assert all(loss.dtype is torch.float32 for loss in losses.values())
     torch.stack([scores.nll, *losses.values()]).sum().backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is None or parameter.grad.isfinite().all(), name
     with torch.inference_mode():
         memory = model.eval().encode(*documents)
-        expected = model.score(memory, target).log_prob
-        state, last = model.start(memory, 1), torch.full((2,), BOS)
-        for position in range(6):
-            log_probs, state = model.step(last, state)
-            assert log_probs.dtype is torch.float32
-            last = target[:, position]
-            stepped = log_probs.gather(1, last[:, None]).squeeze(1)
-            torch.testing.assert_close(stepped.exp(), expected[:, position].exp(), atol=0.02, rtol=0)
+        expected, stepped = model.score(memory, target).log_prob, step_through(model, memory, target)
+    assert stepped.dtype is torch.float32
+    torch.testing.assert_close(stepped.exp(), expected.exp(), atol=0.02, rtol=0)
 
 
+@torch.no_grad()
 def test_joined_memories_are_those_of_a_batch() -> None:
-    model = make_model(output="memory").double()
-    documents = make_documents(70, 40)
-    with torch.no_grad():
-        batch = model.encode(*documents)
-        joined = Memory.join(
-            [model.encode(*(part[row : row + 1, :size] for part in documents)) for row, size in enumerate((70, 40))]
-        )
-        last = torch.full((6,), BOS)
-        expected, _ = model.step(last, model.start(batch, 3))
-        torch.testing.assert_close(model.step(last, model.start(joined, 3))[0], expected)
-
-
-LENGTH_VOCAB = 40
-LENGTHS = (50, 17)
-
-
-def make_length_model() -> SummarizationModel:
-    torch.manual_seed(1)
-    settings = {
-        "dim": 16,
-        "heads": 2,
-        "feed_forward": 32,
-        "dropout": 0.0,
-        "source_length": 64,
-        "encoder": [{"attention": {"kind": "blockwise", "block": 16}}],
-        "decoder": {"layers": 1, "predict_length": True},
-    }
-    return SummarizationModel(ModelConfig.model_validate(settings), LENGTH_VOCAB).eval()
-
-
-def encode(model: SummarizationModel, lengths: Sequence[int] = LENGTHS) -> Memory:
-    """Encode documents of these lengths, each independent of the others."""
-    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
-    drawn = torch.stack(
-        [torch.randint(5, LENGTH_VOCAB, (64,), generator=torch.Generator().manual_seed(n)) for n in lengths]
-    )
-    ids = drawn[:, : max(lengths)].masked_fill(~mask, PAD)
-    return model.encode(ids, mask, torch.zeros_like(ids))
+    model = make_model(output="memory", predict_length=True).double()
+    batch, singles = model.encode(*make_documents(70, 40)), encode_alone(model, 70, 40)
+    last = torch.full((6,), BOS)
+    expected, _ = model.step(last, model.start(batch, 3))
+    torch.testing.assert_close(model.step(last, model.start(Memory.join(singles), 3))[0], expected)
+    lengths, *lengths_alone = (model.predict_lengths(memory) for memory in (batch, *singles))
+    assert lengths is not None
+    torch.testing.assert_close(lengths, torch.cat([part for part in lengths_alone if part is not None]))
 
 
 def targets(*lengths: int) -> Tensor:
-    """References of so many tokens, their ends counted."""
-    rows = [F.pad(torch.full((length - 1,), 7), (0, 1), value=EOS) for length in lengths]
-    return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD)
+    """References of so many tokens."""
+    return torch.full((len(lengths), max(lengths)), 7).masked_fill(~mask_of(*lengths), PAD)
 
 
 def test_remaining_tokens_are_counted_down_to_zero() -> None:
@@ -322,25 +299,3 @@ def test_training_uses_reference_lengths_with_noise() -> None:
     noisy = LengthPredictor(8, PAD).jitter(targets(50).expand(4000, -1))
     assert float(noisy.log().mean().exp()) == pytest.approx(50, rel=0.02)
     assert float(noisy.log().std()) == pytest.approx(0.1, rel=0.1)
-
-
-@torch.no_grad()
-def test_padding_and_batch_mates_do_not_change_predicted_lengths() -> None:
-    model = make_length_model()
-    together = model.predict_lengths(encode(model))
-    alone = [model.predict_lengths(encode(model, [length])) for length in LENGTHS]
-    torch.testing.assert_close(together, torch.cat([lengths for lengths in alone if lengths is not None]))
-
-
-@torch.no_grad()
-def test_scores_and_search_use_the_same_predicted_lengths() -> None:
-    model, target = make_length_model(), targets(9, 5)
-    memory = encode(model)
-    scores = model.score(memory, target)
-    state, last = model.start(memory, 1), torch.full((2,), BOS)
-    for position in range(9):
-        log_probs, state = model.step(last, state)
-        last = target[:, position]
-        real = last != PAD
-        token_log_probs = log_probs.gather(1, last[:, None])[:, 0]
-        torch.testing.assert_close(token_log_probs[real], scores.log_prob[real, position])
