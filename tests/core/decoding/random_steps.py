@@ -38,18 +38,18 @@ class PrefixState:
         return PrefixState(tuple(rows), self.beams)
 
 
-def next_log_probs(prefix: tuple[int, ...]) -> Tensor:
+def next_log_probs(prefix: tuple[int, ...], vocab: int = VOCAB) -> Tensor:
     """A random model: a distribution over the tokens for every prefix (the document's number, then tokens)."""
     seed = 0
     for token in prefix:
         seed = (seed * 31 + token + 1) % 2**60
     generator = torch.Generator().manual_seed(seed)
-    return (2 * torch.randn(VOCAB, generator=generator, dtype=torch.float64)).log_softmax(-1).float()
+    return (2 * torch.randn(vocab, generator=generator, dtype=torch.float64)).log_softmax(-1).float()
 
 
-def step(last: Tensor, state: PrefixState) -> tuple[Tensor, PrefixState]:
+def step(last: Tensor, state: PrefixState, vocab: int = VOCAB) -> tuple[Tensor, PrefixState]:
     rows = tuple((*row, token) for row, token in zip(state.rows, last.tolist(), strict=True))
-    return torch.stack([next_log_probs(row) for row in rows]), PrefixState(rows, state.beams)
+    return torch.stack([next_log_probs(row, vocab) for row in rows]), PrefixState(rows, state.beams)
 
 
 def log_probability(document: int, tokens: Sequence[int]) -> float:

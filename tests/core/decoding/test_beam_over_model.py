@@ -9,35 +9,16 @@ import torch
 from sumpool.core.decoding.beam import search
 from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatWords, Rules, TokenSurfaces
-from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Memory
 from sumpool.core.model.summarizer import DecoderState, SummarizationModel
 from sumpool.special_tokens import EOS
-
-VOCAB = 60
-LENGTHS = Lengths(3, 14)
-CROSS_ATTENTIONS = {
-    "full": {"kind": "full"},
-    "sentence": {"kind": "sentence", "sentences": 2, "selection": {"kind": "approximate"}},
-}
+from tests.core.model.test_summarizer import VOCAB, make_model
 
 
-@pytest.fixture(scope="module", params=["full", "sentence"])
+@pytest.fixture(scope="module", params=["full", "approximate"])
 def model(request: pytest.FixtureRequest) -> SummarizationModel:
     """A random model with sharp distributions, so that there are no ties."""
-    torch.manual_seed(5)
-    settings = {
-        "dim": 32,
-        "heads": 4,
-        "feed_forward": 64,
-        "source_length": 2000,
-        "encoder": [
-            {"attention": {"kind": "blockwise", "block": 16}, "pool": {"kind": "halving", "keep": 40}},
-            {"attention": {"kind": "vanilla"}, "pool": {"kind": "halving", "keep": 13}},
-        ],
-        "decoder": {"layers": 2, "cross_attention": CROSS_ATTENTIONS[request.param]},
-    }
-    model = SummarizationModel(ModelConfig.model_validate(settings), VOCAB).eval().requires_grad_(False)
+    model = make_model(cross_attention=request.param).requires_grad_(False)
     model.embedding.weight *= 2
     return model
 
@@ -65,7 +46,7 @@ def summaries(model: SummarizationModel, documents: Sequence[torch.Tensor], beam
 
     rule = NoRepeatWords(1, TokenSurfaces([f" {number}".encode() if number > EOS else b"" for number in range(VOCAB)]))
     state = model.start(encode(model, documents), beams)
-    return search(step, state, [LENGTHS] * len(documents), Ranking(beams), Rules(constraints=[rule]))
+    return search(step, state, [Lengths(3, 14)] * len(documents), Ranking(beams), Rules(constraints=[rule]))
 
 
 def with_ends(log_probs: torch.Tensor) -> torch.Tensor:

@@ -36,7 +36,11 @@ def test_other_lengths_are_errors(text: str) -> None:
         "must be auto, short, medium, long, or like 150w (words), 5s (sentences) or 10% (of the document's words), "
         f"got {text!r}"
     )
-    with pytest.raises(ValueError, match=re.escape(message)):
-        parse_length(text)
     with pytest.raises(ValidationError, match=re.escape(message)):
         DecodingConfig(length=text)
+
+
+def test_a_minimum_above_the_maximum_is_an_error() -> None:
+    with pytest.raises(ValidationError, match="min_length must be at most max_length = 4, got 5"):
+        DecodingConfig(min_length=5, max_length=4)
+    assert DecodingConfig(max_length=4).min_length == "auto"
