@@ -24,7 +24,7 @@ from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
-from tests.core.batches import in_sentences, make_tokens
+from tests.core.batches import NEEDS_GPU, in_sentences, make_tokens, mask_of
 
 KINDS = kinds("sumpool.core.cross_attention")
 
@@ -54,25 +54,6 @@ def test_attention_weights_reproduce_the_output(kind: str) -> None:
     torch.testing.assert_close(attention(queries, precomputed).states, expected, atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_half_precision_agrees_with_float64(kind: str, half_precision: torch.dtype) -> None:
-    attention, queries, tokens = build(kind), torch.randn(3, 6, 16, dtype=torch.float64), make_tokens(40, 7, 0)
-    expected = attention(queries, precompute(attention, tokens)).states
-    torch.manual_seed(2)
-    encoder = attention.config.build_memory_encoder(16).eval().to(half_precision)
-    half_tokens = tokens.with_states(tokens.states.to(half_precision))
-    precomputed = attention.to(half_precision).precompute(half_tokens, encoder(half_tokens))
-    mixed = attention(queries.to(half_precision), precomputed).states
-    torch.testing.assert_close(mixed.double(), expected, atol=0.05, rtol=0)
-    assert attention.attention_weights(queries.to(half_precision), precomputed, 40).isfinite().all()
-    mixed.square().sum().backward()
-    assert all(parameter.grad.isfinite().all() for parameter in attention.parameters() if parameter.grad is not None)
-
-
-def build_hepos(stride: int, heads: int = 4) -> HeposCrossAttention:
-    return HeposCrossAttention(HeposCrossAttentionConfig(stride=stride), 16, heads).double()
-
-
 def naive(attention: HeposCrossAttention, queries: Tensor, states: Tensor) -> Tensor:
     """Attention of (target, dim) to (length, dim) of one document, head by head."""
     heads, stride = attention.heads, attention.stride
@@ -90,7 +71,7 @@ def naive(attention: HeposCrossAttention, queries: Tensor, states: Tensor) -> Te
 
 @pytest.mark.parametrize(("stride", "heads"), [(1, 4), (2, 4), (3, 2), (4, 8), (7, 4)])
 def test_equals_loops_over_heads(stride: int, heads: int) -> None:
-    attention = build_hepos(stride, heads)
+    attention = HeposCrossAttention(HeposCrossAttentionConfig(stride=stride), 16, heads).double()
     lengths = (84, 37, 2, 1, 0)  # a multiple of every stride, and too few for some heads
     tokens = make_tokens(*lengths, pad=torch.nan)
     queries = torch.randn(len(lengths), 6, 16, dtype=torch.float64)
@@ -147,25 +128,32 @@ def queries() -> Tensor:
     return torch.randn(3, TARGET, DIM, dtype=torch.float64)
 
 
-MASK = torch.arange(TARGET)[None] < torch.tensor([TARGET, 4, 2])[:, None]
+MASK = mask_of(TARGET, 4, 2)
 
 
-def word_attention(
-    attending: AttentionWithEncoder, queries: Tensor, memory: Tokens, document: int, head: int
-) -> Tensor:
-    """Full attention of a head, (target, real words)."""
-    part = slice(head * SIZE, (head + 1) * SIZE)
-    words = memory.states[document, memory.mask[document]]
-    key = attending.layer.key_value(words)[:, :DIM][:, part]
-    weights: Tensor = (attending.layer.query(queries[document])[:, part] @ key.T / SIZE**0.5).softmax(-1)
+def word_attention(attending: AttentionWithEncoder, queries: Tensor, memory: Tokens, document: int) -> Tensor:
+    """Full attention, (heads, target, real words)."""
+    key = attending.layer.key_value(memory.states[document, memory.mask[document]])[:, :DIM]
+    query, key = (
+        part.unflatten(1, (HEADS, SIZE)).transpose(0, 1) for part in (attending.layer.query(queries[document]), key)
+    )
+    weights: Tensor = (query @ key.mT / SIZE**0.5).softmax(-1)
     return weights
 
 
-def sentence_attention(attending: AttentionWithEncoder, queries: Tensor, memory: Tokens, document: int) -> Tensor:
-    """Full attention to sentences, (heads, target, sentences)."""
+def membership(memory: Tokens, document: int) -> Tensor:
+    """One-hot sentence of each real word, (words, sentences)."""
     numbers = memory.sentences[document, memory.mask[document]]
-    member = (numbers[:, None] == numbers.unique()).double()
-    return torch.stack([word_attention(attending, queries, memory, document, head) @ member for head in range(HEADS)])
+    is_member: Tensor = numbers[:, None] == numbers.unique()
+    return is_member.double()
+
+
+def full_attention(layer: SentenceCrossAttention, queries: Tensor, memory: Tokens) -> Tensor:
+    """Output of full cross-attention with the same weights."""
+    full = FullCrossAttention(FullCrossAttentionConfig(), DIM, HEADS).double()
+    full.load_state_dict({name: p for name, p in layer.state_dict().items() if "selection" not in name})
+    states: Tensor = full(queries, full.precompute(memory, {})).states
+    return states
 
 
 @pytest.mark.parametrize("selection", SELECTIONS)
@@ -174,9 +162,7 @@ def test_selecting_every_sentence_is_full_cross_attention(
     selection: str, training: bool, memory: Tokens, queries: Tensor
 ) -> None:
     attending = AttentionWithEncoder(selection, sentences=9).train(training)
-    full = FullCrossAttention(FullCrossAttentionConfig(), DIM, HEADS).double()
-    full.load_state_dict({name: p for name, p in attending.layer.state_dict().items() if "selection" not in name})
-    expected = full(queries, full.precompute(memory, {})).states
+    expected = full_attention(attending.layer, queries, memory)
     torch.testing.assert_close(attending(queries, memory).states, expected, atol=1e-12, rtol=0)
 
 
@@ -184,18 +170,13 @@ def test_selecting_every_sentence_is_full_cross_attention(
 def test_only_the_best_sentences_are_attended_to(training: bool, memory: Tokens, queries: Tensor) -> None:
     attending = AttentionWithEncoder("ideal", sentences=2).train(training)
     actual = attending(queries, memory).states
-    values = attending.layer.key_value(memory.states[0, memory.mask[0]])[:, DIM:]
-    numbers = memory.sentences[0, memory.mask[0]]
-    weights_by_sentence = sentence_attention(attending, queries, memory, 0)
-    for position in range(TARGET):
-        best = numbers.unique()[weights_by_sentence[:, position].mean(0).topk(2).indices]
-        masked = ~torch.isin(numbers, best)
-        heads = []
-        for head in range(HEADS):
-            weights = word_attention(attending, queries, memory, 0, head)[position].masked_fill(masked, 0.0)
-            heads.append(weights / weights.sum() @ values[:, head * SIZE : (head + 1) * SIZE])
-        expected = attending.layer.out(torch.cat(heads))
-        torch.testing.assert_close(actual[0, position], expected, atol=1e-12, rtol=0)
+    value = attending.layer.key_value(memory.states[0, memory.mask[0]])[:, DIM:]
+    weights, member = word_attention(attending, queries, memory, 0), membership(memory, 0)
+    best = (weights @ member).mean(0).topk(2).indices  # (target, 2)
+    weights = weights * member.T[best].sum(1)
+    mixed = weights / weights.sum(-1, keepdim=True) @ value.unflatten(1, (HEADS, SIZE)).transpose(0, 1)
+    expected = attending.layer.out(mixed.transpose(0, 1).flatten(1))
+    torch.testing.assert_close(actual[0], expected, atol=1e-12, rtol=0)
 
 
 def test_the_setting_training_determines_the_sentences_attended_to(memory: Tokens, queries: Tensor) -> None:
@@ -205,15 +186,15 @@ def test_the_setting_training_determines_the_sentences_attended_to(memory: Token
     ideal = AttentionWithEncoder("ideal", sentences=2).eval()
     ideal.load_state_dict(attending["full"].state_dict(), strict=False)
     states_by_mode = {mode: model(queries, memory).states for mode, model in attending.items()}
-    full = FullCrossAttention(FullCrossAttentionConfig(), DIM, HEADS).double()
-    full.load_state_dict(ideal.layer.state_dict())
-    torch.testing.assert_close(
-        states_by_mode["full"], full(queries, full.precompute(memory, {})).states, atol=1e-12, rtol=0
-    )
+    full = full_attention(ideal.layer, queries, memory)
+    torch.testing.assert_close(states_by_mode["full"], full, atol=1e-12, rtol=0)
     torch.testing.assert_close(states_by_mode["ideal"], ideal(queries, memory).states, atol=1e-12, rtol=0)
     assert torch.equal(states_by_mode["mix"], states_by_mode["ideal"])  # the first batch
     assert torch.equal(states_by_mode["selection"], attending["selection"].eval()(queries, memory).states)
     assert len({float(states[0].detach().sum()) for states in states_by_mode.values()}) == 3
+    for other in attending.values():
+        output = other.eval()(queries, memory, MASK)
+        assert output.losses == output.metrics == {}
 
 
 def test_mix_draws_for_each_document_with_falling_probability(memory: Tokens) -> None:
@@ -248,7 +229,7 @@ def test_losses_and_metrics_follow_the_equations(divergence: str, memory: Tokens
     sparsity, distances, kept = [], [], []
     for document in (0, 1):
         real = int(MASK[document].sum())
-        weights = sentence_attention(attending, queries, memory, document)[:, :real]
+        weights = (word_attention(attending, queries, memory, document) @ membership(memory, document))[:, :real]
         query = project(queries[document, :real]).view(real, HEADS, SIZE).transpose(0, 1)
         sentences = weights.size(-1)
         approximate = (query @ vectors[document, :, :sentences].transpose(1, 2) / SIZE**0.5).softmax(-1)
@@ -262,23 +243,6 @@ def test_losses_and_metrics_follow_the_equations(divergence: str, memory: Tokens
         torch.testing.assert_close(output.losses[loss], torch.stack(values).sum() / 3, atol=1e-12, rtol=0)
     torch.testing.assert_close(output.metrics["kept"], torch.stack(kept).sum() / 3, atol=1e-12, rtol=0)
     assert not output.metrics["kept"].requires_grad
-
-
-def test_padding_of_the_target_does_not_change_losses(memory: Tokens, queries: Tensor) -> None:
-    attending = AttentionWithEncoder().train()
-    losses = attending(queries, memory, MASK).losses
-    other = attending(queries.masked_fill(~MASK[..., None], 50.0), memory, MASK).losses
-    assert all(torch.equal(losses[name], other[name]) for name in losses)
-    unmasked = attending(queries, memory).losses
-    same = attending(queries, memory, torch.ones_like(MASK)).losses
-    for name in losses:
-        torch.testing.assert_close(unmasked[name], same[name], atol=1e-12, rtol=0)
-
-
-def test_evaluation_has_no_losses(memory: Tokens, queries: Tensor) -> None:
-    for mode in MODES:
-        output = AttentionWithEncoder(training=mode).eval()(queries, memory, MASK)
-        assert output.losses == output.metrics == {}
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -317,13 +281,6 @@ def test_every_parameter_gets_a_finite_gradient_in_every_mode(selection: str, me
             assert parameter.grad.isfinite().all(), name
 
 
-def test_half_precision_gives_finite_losses() -> None:
-    attending = AttentionWithEncoder().float().train()
-    with torch.autocast("cpu", torch.bfloat16):
-        output = attending(torch.randn(2, TARGET, DIM), make_tokens(36, 3, dtype=torch.float32))
-    assert all(loss.dtype is torch.float32 and loss.isfinite() for loss in output.losses.values())
-
-
 BEAMS = 5
 LENGTHS = (203, 61, 0, 7)
 
@@ -354,23 +311,17 @@ def test_a_step_is_the_same_as_forward(selection: str, long_memory: Tokens, beam
 def test_only_selected_sentences_are_read(long_memory: Tokens, beam_queries: Tensor) -> None:
     layer = AttentionWithEncoder(sentences=2).eval().layer
     precomputed = precompute(layer, long_memory)
-    expected = layer.step(beam_queries[:1], _first(precomputed))
-    selected = layer.select_sentences(beam_queries, precomputed).any(1)
+    precomputed = {name: tensor[:1] for name, tensor in precomputed.items()}
+    expected = layer.step(beam_queries[:1], precomputed)
+    selected = layer.select_sentences(beam_queries[:1], precomputed).any(1)
     unread = ~selected.gather(1, precomputed["index"])[0]
     assert unread[: LENGTHS[0]].any()
     words = precomputed["words"].clone()
     words[0, unread] = torch.nan
-    actual = layer.step(beam_queries[:1], _first({**precomputed, "words": words}))
-    assert torch.equal(actual, expected)
+    assert torch.equal(layer.step(beam_queries[:1], {**precomputed, "words": words}), expected)
 
 
-def _first(precomputed: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: tensor[:1] for name, tensor in precomputed.items()}
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [pytest.param(kind, marks=NEEDS_GPU) for kind in KINDS])
 def test_gpu_and_cpu_agree(kind: str) -> None:
     attention, tokens = build(kind), make_tokens(120, 61, 7, length=128)
     queries = torch.randn(3, 5, 16, dtype=torch.float64)

@@ -1,4 +1,4 @@
-"""The model and its search on an emulated GPU: results of the CPU, fused kernels, and a budget of synchronisations.
+"""The model on an emulated GPU: results of the CPU, fused kernels, and a budget of synchronisations.
 
 PyTorch checks what its fused kernels take in ATen/native/transformers/sdp_utils_cpp.h, and computes all weights in
 float32 otherwise.
@@ -17,13 +17,10 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from sumpool.core.attention._base import SoftmaxAttention
-from sumpool.core.decoding.beam import sample, search
-from sumpool.core.decoding.config import Lengths, Ranking
-from sumpool.core.decoding.constraints import NoRepeatTokens, NoRepeatWords, Rules, TokenSurfaces
 from sumpool.core.model import encoder as encoder_module
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Chunk, make_chunks
-from sumpool.core.model.summarizer import DecoderState, SummarizationModel
+from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
 from tests.core.attention.test_contract import build, over
@@ -32,9 +29,6 @@ from tests.core.emulated_gpu import GpuTensor, emulated_gpu, on_gpu
 from tests.core.model.test_summarizer import VOCAB, make_documents, make_model
 
 RECIPES = Path(__file__).parents[2] / "recipes/variants"
-CHECK_BUDGET = 2
-"""Synchronisations every sixteenth token of a search, with repeated n-grams forbidden, and of samples: which documents
-have finished, and their hypotheses. Other tokens have none."""
 POOLS = [
     f"{family}/{kind}" for family in ("pooling", "scoring", "boundaries") for kind in kinds(f"sumpool.core.{family}")
 ]
@@ -177,48 +171,3 @@ def test_a_gpu_has_its_own_budget_of_memory(monkeypatch: pytest.MonkeyPatch) -> 
         model.encode(*documents)
         on_gpu(model).encode(*map(GpuTensor, documents))
     assert budgets == [2**20 * 6 // 128, 2**28 // 128]
-
-
-def generate(
-    model: SummarizationModel, *documents: Tensor, longest: int, monkeypatch: pytest.MonkeyPatch
-) -> tuple[Any, list[Counter[str]], list[int]]:
-    """Search and sample summaries; also the synchronisations of both, and the documents kept by the search."""
-    kept: list[int] = []
-    select = DecoderState.select
-
-    def record(state: DecoderState, indices: Tensor) -> DecoderState:
-        kept.append(len(indices))
-        return select(state, indices)
-
-    monkeypatch.setattr(DecoderState, "select", record)
-    with emulated_gpu() as gpu, torch.no_grad():
-        memory = model.encode(*documents)
-        lengths = [Lengths(length, length) for length in (3, 4, longest)]
-        surfaces = TokenSurfaces(
-            [b"", b"", b"", b"", *(b" " * (token % 3 > 0) + b"%d" % token for token in range(4, VOCAB))]
-        )
-        rules, device = Rules((), [NoRepeatTokens(2), NoRepeatWords(2, surfaces)]), memory.ids.device
-        before = gpu.synchronisations.copy()
-        hypotheses = search(model.step, model.start(memory, 3, 31), lengths, Ranking(3), rules, device=device)
-        of_search = gpu.synchronisations - before
-        documents_kept = kept.copy()
-        draws = torch.rand(len(lengths), 2, 31, generator=torch.Generator().manual_seed(1)).to(device)
-        before = gpu.synchronisations.copy()
-        samples = sample(model.step, model.start(memory, 2, 31), lengths, draws, 1.0, rules)
-        waits = [of_search, gpu.synchronisations - before]
-    monkeypatch.undo()
-    return ([[one.tokens for one in document] for document in hypotheses], samples), waits, documents_kept
-
-
-@pytest.mark.slow
-def test_summaries_are_those_of_the_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    documents = make_documents(70, 40, 60)
-    expected, _, kept = generate(make_model().double(), *documents, longest=30, monkeypatch=monkeypatch)
-    assert kept == [2, 1]
-    model, copies = on_gpu(make_model().double()), [GpuTensor(part) for part in documents]
-    shorter, waits_of_shorter, _ = generate(model, *copies, longest=20, monkeypatch=monkeypatch)
-    actual, waits, kept = generate(model, *copies, longest=30, monkeypatch=monkeypatch)
-    assert actual == expected != shorter
-    assert kept == [1], "a GPU drops documents when half of them have finished"
-    assert waits == waits_of_shorter, "ten more tokens without a check"
-    assert [wait.total() for wait in waits] == [2 * CHECK_BUDGET] * 2, waits

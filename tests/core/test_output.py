@@ -7,7 +7,6 @@ from functools import partial
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from sumpool.core.nn.masking import zero_padding
 from sumpool.core.nn.states import Mixture
@@ -32,29 +31,37 @@ def project(head: Output, tokens: Tokens) -> Tokens:
     return tokens.with_states(head.project_source(zero_padding(tokens.states, tokens.mask)))
 
 
-KINDS = kinds("sumpool.core.output")
 VOCAB = 40
+every_case = pytest.mark.parametrize(
+    ("kind", "settings"), [*((kind, {}) for kind in kinds("sumpool.core.output")), ("pointer", {"copies": "memory"})]
+)
 
 
-def build(kind: str) -> Output:
-    config = config_class("sumpool.core.output", kind)()
+def build(kind: str, settings: dict[str, str]) -> Output:
+    config = config_class("sumpool.core.output", kind).model_validate(settings)
     assert isinstance(config, OutputConfig)
     return config.build(nn.Embedding(VOCAB, 16, padding_idx=PAD)).double()
 
 
-def make_input(tokens: Tokens, target: int = 9) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Source ids, decoder states, history and references of the documents."""
+def make_input(tokens: Tokens) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Source ids, of which some occur twice, decoder states, history and references of the documents."""
     batch, length = tokens.mask.shape
-    ids = torch.randint(5, VOCAB, (batch, length)).masked_fill(~tokens.mask, PAD)
-    states = torch.randn(batch, target, 16, dtype=torch.float64)
-    return ids, states, torch.randint(5, VOCAB, (batch, target, 2)), torch.randint(5, VOCAB, (batch, target))
+    ids = torch.randint(5, 20, (batch, length)).masked_fill(~tokens.mask, PAD)
+    states = torch.randn(batch, 9, 16, dtype=torch.float64)
+    return ids, states, torch.randint(5, 20, (batch, 9, 2)), torch.randint(5, 20, (batch, 9))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_probabilities_sum_to_one_and_agree_with_scores(kind: str) -> None:
-    head, tokens = build(kind), make_tokens(37, 5, 0)
+def precompute_pooled(head: Output, ids: Tensor, tokens: Tokens) -> dict[str, Tensor]:
+    """Precompute with a pooling of overlapping windows between source and memory."""
+    memory = FunnelPoolerConfig(window=3, stride=2).build(nn.Embedding(VOCAB, 16))(tokens)
+    return head.precompute(ids, project(head, tokens), memory.tokens, [memory.mixture])
+
+
+@every_case
+def test_probabilities_sum_to_one_and_agree_with_scores(kind: str, settings: dict[str, str]) -> None:
+    head, tokens = build(kind, settings), make_tokens(37, 5, 0)
     ids, states, history, target = make_input(tokens)
-    precomputed = head.precompute(ids, project(head, tokens), tokens, ())
+    precomputed = precompute_pooled(head, ids, tokens)
     log_probs = head(states, history, precomputed)
     assert log_probs.shape == (3, 9, VOCAB)
     torch.testing.assert_close(log_probs.logsumexp(-1), torch.zeros(3, 9, dtype=torch.float64), atol=1e-12, rtol=0)
@@ -63,23 +70,19 @@ def test_probabilities_sum_to_one_and_agree_with_scores(kind: str) -> None:
     torch.testing.assert_close(scores.log_prob, expected, atol=1e-12, rtol=0)
     torch.testing.assert_close(scores.nll, -expected.sum(), atol=0, rtol=1e-12)
     assert not scores.log_prob.requires_grad
+    assert scores.distribution is not None
+    torch.testing.assert_close(scores.distribution(slice(2, 5)), log_probs[:, 2:5], atol=1e-12, rtol=0)
 
 
-@pytest.mark.parametrize("copies", ["source", "memory"])
-@pytest.mark.parametrize("kind", KINDS)
-def test_half_precision_agrees_with_float64(kind: str, copies: str, half_precision: torch.dtype) -> None:
-    settings = {"copies": copies} if kind == "pointer" else {}
-    config = config_class("sumpool.core.output", kind).model_validate(settings)
-    assert isinstance(config, OutputConfig)
-    head, tokens = config.build(nn.Embedding(VOCAB, 16, padding_idx=PAD)), make_tokens(20, 5, 0)
+@every_case
+def test_half_precision_agrees_with_float64(kind: str, settings: dict[str, str], half_precision: torch.dtype) -> None:
+    head, tokens = build(kind, settings), make_tokens(20, 5, 0)
     nn.init.normal_(head.get_parameter("embedding.weight"), std=0.25)
     ids, states, history, target = make_input(tokens)
 
     def run(dtype: torch.dtype) -> tuple[Tensor, Scores, Tensor | None]:
         head.to(dtype)
-        source = tokens.with_states(tokens.states.to(dtype))
-        memory = FunnelPoolerConfig(window=3, stride=2).build(nn.Embedding(VOCAB, 16))(source)
-        precomputed = head.precompute(ids, project(head, source), memory.tokens, [memory.mixture])
+        precomputed = precompute_pooled(head, ids, tokens.with_states(tokens.states.to(dtype)))
         inputs = states.to(dtype), history, precomputed
         return head(*inputs), head.score(*inputs, target, 0.1), head.copy_posterior(*inputs, target)
 
@@ -102,40 +105,38 @@ def make_head(vocab: int = 40, dim: int = 16) -> PointerOutput:
     return PointerOutput(PointerOutputConfig(key=8, preceding=64), embedding).double()
 
 
-def naive(head: PointerOutput, tokens: Tokens, ids: Tensor, states: Tensor, history: Tensor) -> Tensor:
-    """The mixture for document 0, output by output and position by position, in probabilities."""
+def naive(head: PointerOutput, states: Tensor, history: Tensor, ids: Tensor, keys: Tensor, weights: Tensor) -> Tensor:
+    """The mixture for one document, output by output, in probabilities.
 
-    def preceding_key(distance: int, position: int) -> Tensor:
-        embedded = head.embedding.weight[ids[0, position]] if position >= 0 else torch.zeros(16, dtype=torch.float64)
-        projected: Tensor = head.preceding[distance](embedded)
-        return projected
-
+    Args:
+        head: The head.
+        states: (target, dim).
+        history: (target, 2).
+        ids: (length,).
+        keys: (keys, dim), states that the pointer attends to.
+        weights: (keys, length), weights of the source tokens in them.
+    """
+    embedding = head.embedding.weight
+    before = [torch.cat([torch.zeros(distance, 16).double(), embedding[ids]])[: len(ids)] for distance in (1, 2)]
+    preceding = torch.cat([part(embedded) for part, embedded in zip(head.preceding, before, strict=True)], dim=1)
+    content = head.key(head.norm(keys)) / 8**0.5
     rows = []
-    for position in range(states.size(1)):
-        logits = []
-        for source in range(ids.size(1)):
-            logit = head.query(states[0, position]) @ head.key(head.norm(tokens.states[0, source])) / 8**0.5
-            for distance in range(2):
-                preceding_query = head.preceding[distance](head.embedding.weight[history[0, position, distance]])
-                logit = logit + preceding_query @ preceding_key(distance, source - 1 - distance)
-            logits.append(logit)
-        attention = torch.stack(logits).softmax(0)
-        gate = head.gate(states[0, position]).sigmoid()
-        row = gate * (states[0, position] @ head.embedding.weight.T).softmax(0)
-        for source, weight in enumerate(attention):
-            row = row.index_add(0, ids[0, source : source + 1], ((1 - gate) * weight))
-        rows.append(row)
+    for state, last in zip(states, history, strict=True):
+        matched = torch.cat([part(embedding[token]) for part, token in zip(head.preceding, last, strict=True)])
+        attention = (content @ head.query(state) + weights @ preceding @ matched).softmax(0)
+        gate = head.gate(state).sigmoid()
+        generated = gate * (state @ embedding.T).softmax(0)
+        rows.append(generated.index_add(0, ids, (1 - gate) * (attention @ weights)))
     return torch.stack(rows)
 
 
 @pytest.mark.parametrize("length", [12, 2, 1])
 def test_equals_the_mixture_by_hand(length: int) -> None:
     head, tokens = make_head(), make_tokens(length)
-    ids = torch.randint(5, 12, (1, length))
-    states = torch.randn(1, 4, 16, dtype=torch.float64)
-    history = torch.randint(5, 12, (1, 4, 2))
+    ids, states, history, _ = make_input(tokens)
     log_probs = head(states, history, head.precompute(ids, project(head, tokens), tokens, ()))
-    torch.testing.assert_close(log_probs[0].exp(), naive(head, tokens, ids, states, history))
+    expected = naive(head, states[0], history[0], ids[0], tokens.states[0], torch.eye(length).double())
+    torch.testing.assert_close(log_probs[0].exp(), expected)
 
 
 def test_the_untrained_head_points_behind_a_generated_bigram() -> None:
@@ -170,33 +171,20 @@ def make_mixtures(length: int, *keeps: int) -> list[Callable[[], Mixture]]:
 
 
 def test_copying_from_the_memory_uses_pooling_weights() -> None:
-    head, tokens, memory = make_head(), make_tokens(12), make_tokens(4)
-    from_memory, mixtures = make_memory_head(head), make_mixtures(12, 6, 4)
-    ids = torch.randint(5, 12, (1, 12))
-    states, history = torch.randn(1, 3, 16, dtype=torch.float64), torch.randint(5, 12, (1, 3, 2))
-    precomputed = from_memory.precompute(ids, project(head, tokens), memory, mixtures)
-    weights = mixtures[1]().matrix(6)[0] @ mixtures[0]().matrix(12)[0]  # (keep, length)
-    preceding = head.precompute(ids, project(head, tokens), tokens, ())["key"][0, 8:].T  # (length, 2 * preceding)
-    for position, row in enumerate(from_memory(states, history, precomputed)[0].exp()):
-        query = torch.cat([head.query(states[0, position]), head._project_preceding(history)[0, position]])
-        content = head.key(head.norm(memory.states[0])) / 8**0.5
-        attention = (torch.cat([content, weights @ preceding], dim=1) @ query).softmax(0)
-        gate = head.gate(states[0, position]).sigmoid()
-        expected = gate * (states[0, position] @ head.embedding.weight.T).softmax(0)
-        expected = expected.index_add(0, ids[0], (1 - gate) * (attention @ weights))
-        torch.testing.assert_close(row, expected)
-
-
-def test_scores_with_copies_from_the_memory_agree_and_train_pooling_weights() -> None:
     head, tokens, memory = make_memory_head(make_head()), make_tokens(12), make_tokens(4)
-    mixtures = make_mixtures(12, 4)
-    ids, target = torch.randint(5, 12, (1, 12)), torch.randint(5, 20, (1, 9))
-    states, history = torch.randn(1, 9, 16, dtype=torch.float64), torch.randint(5, 12, (1, 9, 2))
-    precomputed = head.precompute(ids, project(head, tokens), memory, mixtures)
-    scores = head.score(states, history, precomputed, target)
-    whole = head(states, history, precomputed).gather(-1, target[..., None])[..., 0]
-    torch.testing.assert_close(scores.log_prob, whole)
-    scores.nll.backward()
+    ids, states, history, _ = make_input(tokens)
+    mixtures = make_mixtures(12, 6, 4)
+    log_probs = head(states, history, head.precompute(ids, project(head, tokens), memory, mixtures))
+    weights = mixtures[1]().matrix(6)[0] @ mixtures[0]().matrix(12)[0]  # (keep, length)
+    expected = naive(head, states[0], history[0], ids[0], memory.states[0], weights)
+    torch.testing.assert_close(log_probs[0].exp(), expected)
+
+
+def test_scores_of_copies_from_the_memory_train_pooling_weights() -> None:
+    head, tokens, mixtures = make_memory_head(make_head()), make_tokens(12), make_mixtures(12, 4)
+    ids, states, history, target = make_input(tokens)
+    precomputed = head.precompute(ids, project(head, tokens), make_tokens(4), mixtures)
+    head.score(states, history, precomputed, target).nll.backward()
     gradient = mixtures[0]().weights.grad
     assert gradient is not None
     assert gradient.isfinite().all()
@@ -205,83 +193,62 @@ def test_scores_with_copies_from_the_memory_agree_and_train_pooling_weights() ->
 
 def test_without_a_pooling_the_memory_is_the_source() -> None:
     head, tokens = make_head(), make_tokens(12)
-    ids = torch.randint(5, 40, (1, 12))
-    heads = (head, make_memory_head(head))
-    plain, from_memory = (output.precompute(ids, project(output, tokens), tokens, ()) for output in heads)
-    assert plain.keys() == from_memory.keys()
-    assert all(torch.equal(plain[name], from_memory[name]) for name in plain)
+    source, ids = project(head, tokens), torch.randint(5, 40, (1, 12))
+    plain, from_memory = (output.precompute(ids, source, tokens, ()) for output in (head, make_memory_head(head)))
+    torch.testing.assert_close(plain, from_memory, atol=0, rtol=0)
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
 def test_gradients_equal_those_of_the_whole_distribution(smoothing: float) -> None:
     head, tokens = make_head(), make_tokens(12, 5, 0)
-    ids = torch.randint(5, 12, (3, 12)).masked_fill(~tokens.mask, PAD)
-    states, history = torch.randn(3, 9, 16, dtype=torch.float64), torch.randint(5, 12, (3, 9, 2))
-    states.requires_grad_()
-    target = torch.randint(5, 20, (3, 9)).masked_fill(torch.arange(9) > 6, PAD)
-    parameters = [states, *head.parameters()]
-
-    precomputed = head.precompute(ids, project(head, tokens), tokens, ())
-    generate, copy = head._gate(states, precomputed)
-    attention = head._attend(states, history, precomputed).softmax(-1).nan_to_num()
-    copied = attention @ F.one_hot(ids, 40).double()  # (batch, target, vocab)
-    whole = (generate.exp() * head._vocabulary(states).exp() + copy.exp() * copied).log()
-    log_probs = whole.gather(-1, target[..., None]).squeeze(-1)
-    expected = ((smoothing - 1) * log_probs - smoothing * head._vocabulary(states).mean(-1))[target != PAD].sum()
-    gradients = torch.autograd.grad(expected, parameters)
+    ids, states, history, target = make_input(tokens)
+    target = target.masked_fill(torch.arange(9) > 6, PAD)
+    parameters = [states.requires_grad_(), *head.parameters()]
     scores = head.score(states, history, head.precompute(ids, project(head, tokens), tokens, ()), target, smoothing)
+    assert scores.distribution is not None
+    log_probs = scores.distribution(slice(None)).gather(-1, target[..., None]).squeeze(-1)
+    expected = ((smoothing - 1) * log_probs - smoothing * head._vocabulary(states).mean(-1))[target != PAD].sum()
     torch.testing.assert_close(scores.nll, expected, atol=1e-12, rtol=1e-12)
-    torch.testing.assert_close(torch.autograd.grad(scores.nll, parameters), gradients, atol=1e-12, rtol=1e-9)
+    gradients = (torch.autograd.grad(loss, parameters, retain_graph=True) for loss in (scores.nll, expected))
+    torch.testing.assert_close(*gradients, atol=1e-12, rtol=1e-9)
 
 
-VOCAB_TIED, MISSING = 30, (2, 7)
+MISSING = [2, 7]
+REMAINING = [token for token in range(VOCAB) if token not in MISSING]
 
 
 def build_tied() -> TiedOutput:
     """A head with two tokens removed."""
-    head = TiedOutput(TiedOutputConfig(bias=True), nn.Embedding(VOCAB_TIED, 16, padding_idx=PAD)).double()
+    head = TiedOutput(TiedOutputConfig(bias=True), nn.Embedding(VOCAB, 16, padding_idx=PAD)).double()
     assert head.bias is not None
     head.bias.normal_()
-    head.bias[list(MISSING)] = -torch.inf
+    head.bias[MISSING] = -torch.inf
     return head
 
 
-def make_states() -> torch.Tensor:
-    return torch.randn(3, 9, 16, dtype=torch.float64, requires_grad=True)
-
-
-HISTORY = torch.zeros(3, 9, 2, dtype=torch.long)
-
-
-def test_the_bias_is_added_and_removes_tokens() -> None:
-    head, states = build_tied(), make_states()
+def test_the_bias_is_added_and_removes_tokens_also_from_smoothing() -> None:
+    head, states = build_tied(), torch.randn(3, 9, 16, dtype=torch.float64, requires_grad=True)
+    history, target = torch.zeros(3, 9, 2, dtype=torch.long), torch.randint(8, VOCAB, (3, 9))
+    target = target.masked_fill(torch.arange(9) > 6, PAD)
     assert head.bias is not None
-    log_probs = head(states, HISTORY, {})
-    assert (log_probs[..., list(MISSING)] == -torch.inf).all()
-    remaining = [token for token in range(VOCAB_TIED) if token not in MISSING]
-    expected = (states @ head.embedding.weight[remaining].T + head.bias[remaining]).log_softmax(-1)
-    torch.testing.assert_close(log_probs[..., remaining], expected)
-
-
-def test_smoothing_is_uniform_over_remaining_tokens() -> None:
-    head, states = build_tied(), make_states()
-    target = torch.randint(8, VOCAB_TIED, (3, 9)).masked_fill(torch.arange(9) > 6, PAD)
-    scores = head.score(states, HISTORY, {}, target, smoothing=0.1)
-    remaining = [token for token in range(VOCAB_TIED) if token not in MISSING]
-    uniform = head(states, HISTORY, {})[..., remaining].mean(-1)
-    expected = (-0.9 * scores.log_prob - 0.1 * uniform).masked_fill(target == PAD, 0.0).sum()
-    torch.testing.assert_close(scores.nll, expected)
+    log_probs = head(states, history, {})
+    assert (log_probs[..., MISSING] == -torch.inf).all()
+    expected = (states @ head.embedding.weight[REMAINING].T + head.bias[REMAINING]).log_softmax(-1)
+    torch.testing.assert_close(log_probs[..., REMAINING], expected)
+    scores = head.score(states, history, {}, target, smoothing=0.1)
+    losses = -0.9 * scores.log_prob - 0.1 * expected.mean(-1)
+    torch.testing.assert_close(scores.nll, losses.masked_fill(target == PAD, 0.0).sum())
     scores.nll.backward()
+    gradient = head.embedding.weight.grad
     assert states.grad is not None
+    assert gradient is not None
     assert states.grad.isfinite().all()
     assert states.grad[:, :7].abs().amin() > 0
-    gradient = head.embedding.weight.grad
-    assert gradient is not None
     assert gradient.isfinite().all()
-    assert (gradient[list(MISSING)] == 0).all()
+    assert not gradient[MISSING].any()
 
 
 def test_the_bias_is_saved_and_not_trained() -> None:
     assert "bias" in build_tied().state_dict()
     assert {name for name, _ in build_tied().named_parameters()} == {"embedding.weight"}
-    assert "bias" not in TiedOutputConfig().build(nn.Embedding(VOCAB_TIED, 16, padding_idx=PAD)).state_dict()
+    assert "bias" not in TiedOutputConfig().build(nn.Embedding(VOCAB, 16, padding_idx=PAD)).state_dict()

@@ -19,11 +19,9 @@ from tests.core.test_families import DIM, HEADS, Variant
 select = partial(Variant, "selection", settings={})
 """A selection with its sentence encoder and the projections of the word attention."""
 KINDS = kinds("sumpool.core.selection")
-every_kind = pytest.mark.parametrize("kind", KINDS)
-every_content_kind = pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "random"])
 
 
-@every_kind
+@pytest.mark.parametrize("kind", KINDS)
 def test_weights_sum_to_one_over_existing_sentences(kind: str) -> None:
     tokens = in_sentences(make_tokens(64, 300, 1, 0))
     exists = Sentences.find(tokens).mask
@@ -35,9 +33,13 @@ def test_weights_sum_to_one_over_existing_sentences(kind: str) -> None:
         assert torch.equal(log_weights > -torch.inf, exists[:, None, None].expand_as(log_weights))
         total = exists.any(1).double()[:, None, None].expand(log_weights.shape[:3])
         torch.testing.assert_close(log_weights.exp().sum(-1), total, atol=1e-12, rtol=0)
+        with torch.autocast("cpu", torch.bfloat16):
+            single = select(kind).train(training).log_weights(states.float(), tokens.with_states(tokens.states.float()))
+        assert single.dtype is torch.float32
+        torch.testing.assert_close(single.exp().sum(-1).double(), total, atol=1e-6, rtol=0)
 
 
-@every_content_kind
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "random"])
 def test_permuted_sentences_have_permuted_weights(kind: str) -> None:
     selection = select(kind).double().eval()
     tokens = in_sentences(make_tokens(66))
@@ -50,15 +52,6 @@ def test_permuted_sentences_have_permuted_weights(kind: str) -> None:
     log_weights, expected = selection.log_weights(states, permuted), selection.log_weights(states, tokens)[..., order]
     torch.testing.assert_close(log_weights, expected, atol=1e-12, rtol=0)
     assert expected[0].std(-1).min() > 1e-4  # sentences are told apart, by every head
-
-
-@every_kind
-def test_half_precision_gives_weights_in_single_precision(kind: str) -> None:
-    tokens = in_sentences(make_tokens(40, 13, dtype=torch.float32))
-    with torch.autocast("cpu", torch.bfloat16):
-        log_weights = select(kind).eval().log_weights(torch.randn(2, 6, DIM), tokens)
-    assert log_weights.dtype is torch.float32
-    torch.testing.assert_close(log_weights.exp().sum(-1), torch.ones(2, HEADS, 6), atol=1e-6, rtol=0)
 
 
 SIZE = DIM // HEADS
@@ -82,13 +75,6 @@ def test_weights_of_the_words_of_a_sentence_are_summed(kind: str, weigh: Callabl
         for index, words in enumerate(tokens.sentences[0].unique()):
             expected = (weights[:, tokens.sentences[0] == words].sum(-1) / weights.sum(-1)).log()
             torch.testing.assert_close(log_weights[0, head, :, index], expected, atol=1e-12, rtol=0)
-
-
-def test_weights_that_underflow_have_finite_logarithms() -> None:
-    selection, tokens = select("ideal"), in_sentences(make_tokens(36, 4, dtype=torch.float32))
-    log_weights = selection.log_weights(1e4 * torch.randn(2, 5, DIM), tokens)
-    assert (log_weights[0] < -80).any()
-    assert log_weights[0].isfinite().all()
 
 
 def test_approximate_splits_heads_before_sentences() -> None:
@@ -126,9 +112,8 @@ def test_random_is_robust_to_rounding() -> None:
 def test_random_draws_from_the_generator_in_training() -> None:
     selection, tokens = select("random").train(), make_tokens(100, dtype=torch.float32)
     states = torch.randn(1, 3, DIM)
-    draws = []
-    for seed in (1, 1, 2):
-        torch.manual_seed(seed)
-        draws.append(selection.log_weights(states, tokens))
-    assert torch.equal(draws[0], draws[1])
-    assert not torch.equal(draws[0], draws[2])
+    torch.manual_seed(1)
+    first = selection.log_weights(states, tokens)
+    assert not torch.equal(selection.log_weights(states, tokens), first)
+    torch.manual_seed(1)
+    assert torch.equal(selection.log_weights(states, tokens), first)
