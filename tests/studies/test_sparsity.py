@@ -22,11 +22,11 @@ from sumpool.data.prepared_folder import write_manifest
 from sumpool.data.shards import Item, ShardWriter, TextsWriter
 from sumpool.errors import DataError
 from sumpool.progress import Progress, no_op
+from sumpool.special_tokens import EOS
 from sumpool.studies.config import SparsityConfig
 from sumpool.studies.run import run_study
 from sumpool.studies.sparsity import MODES, measure_sparsity, needed, regress, sentence_attention, sparsity_result
 from sumpool.studies.study import Steps
-from tests.interpret.test_attribution import random_batch
 
 SHORT = torch.tensor([[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.2, 0.5, 0.3], [0.6, 0.3, 0.1]])
 LONG = torch.tensor([[0.4, 0.3, 0.2, 0.1]])
@@ -153,6 +153,17 @@ def make_model(kind: str) -> SummarizationModel:
     sizes = {"dim": DIM, "heads": HEADS, "feed_forward": 32}
     config = ModelConfig.model_validate({**sizes, "encoder": encoder, "decoder": decoder})
     return SummarizationModel(config, VOCAB).double().eval()
+
+
+def random_batch(vocab_size: int, *lengths: int) -> Batch:
+    """Documents of these lengths with sentences of seven tokens; the first summary is shorter than the others."""
+    mask = torch.arange(max(lengths)) < torch.tensor(lengths)[:, None]
+    ids = torch.randint(5, vocab_size, mask.shape).masked_fill(~mask, 0)
+    target = torch.randint(5, vocab_size, (len(lengths), 9))
+    target[:, 8] = EOS
+    target[0, 4:] = torch.tensor([EOS, 0, 0, 0, 0])
+    sentences = (torch.arange(max(lengths)) // 7).expand(mask.shape)
+    return Batch(ids, mask, sentences, target, tuple(map(str, lengths)))
 
 
 def one(batch: Batch, number: int) -> Batch:
