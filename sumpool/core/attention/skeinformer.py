@@ -115,9 +115,9 @@ class SkeinformerAttention(Attention):
         scores = matmul_exactly(query, take_rows(key, index).mT)
         absent = ~is_drawn[:, :, None]  # (batch, heads, 1, samples)
         if self.config.row_normalization in ("none", "unweighted"):
-            weights = (scores - _log_sums(query, key, mask)).exp()
+            weights = (scores - _log_sums(query, key, mask)).masked_fill(absent, -math.inf).exp()
             weights = weights / expected[:, :, None].clamp(min=1e-300).to(scores.dtype)
-            return weights.masked_fill(absent, 0.0), scores.new_zeros(()).expand(*scores.shape[:3], 1)
+            return weights, scores.new_zeros(()).expand(*scores.shape[:3], 1)
         lowest = torch.finfo(scores.dtype).min
         largest = scores.detach().masked_fill(absent, lowest).amax(3, keepdim=True)
         scores = (scores - largest).masked_fill(absent, 0.0)
