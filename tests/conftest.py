@@ -232,11 +232,6 @@ def story(number: int, sentences: int) -> str:
     return "\n\n".join(" ".join(told[first : first + 4]) for first in range(0, sentences, 4))
 
 
-def write_lines(path: Path, rows: Iterable[object]) -> None:
-    """Write rows as JSON lines."""
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-
-
 @pytest.fixture(scope="session")
 def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder that loads; whoever changes it takes a copy."""
