@@ -116,7 +116,7 @@ class SkeinformerAttention(Attention):
         absent = ~is_drawn[:, :, None]  # (batch, heads, 1, samples)
         if self.config.row_normalization in ("none", "unweighted"):
             weights = (scores - _log_sums(query, key, mask)).masked_fill(absent, -math.inf).exp()
-            weights = weights / expected[:, :, None].clamp(min=1e-300).to(scores.dtype)
+            weights = weights / expected[:, :, None].to(scores.dtype).clamp(min=torch.finfo(scores.dtype).tiny)
             return weights, scores.new_zeros(()).expand(*scores.shape[:3], 1)
         lowest = torch.finfo(scores.dtype).min
         largest = scores.detach().masked_fill(absent, lowest).amax(3, keepdim=True)

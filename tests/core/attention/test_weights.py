@@ -82,6 +82,16 @@ def test_equals_explicit_weights(config: AttentionConfig, monkeypatch: pytest.Mo
     assert_equals_naive(attention, make_tokens(61, 30, 14, 11, 5, 2, 1, 0, pad=1e3), naive)
 
 
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_documents_without_tokens_are_finite_in_single_precision(config: AttentionConfig) -> None:
+    attention = config.build(16, 4)
+    tokens = make_tokens(61, 5, 0, dtype=torch.float32)
+    output = attention(tokens)
+    assert output.isfinite().all()
+    output[tokens.mask].square().sum().backward()
+    assert all(part.grad is None or part.grad.isfinite().all() for part in attention.parameters())
+
+
 @singledispatch
 def weights_of(attention: Attention, states: Tensor) -> Tensor:
     """Weights of a document (length, dim), (heads, length, length)."""
