@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, Literal, final
 
 import numpy as np
 
@@ -204,12 +204,12 @@ def draw_curves(run: Path, records: Sequence[Mapping[str, Any]]) -> None:
         best = [record["step"] for record in validations if record.get("best")]
         if best:
             panels[0].axvline(best[-1], color="0.6", linestyle=":", linewidth=1, label="best weights")
-        _finish(panels[0], "loss, nats per token")
+        _finish(panels[0], "loss, nats per token", "upper right")
         if names:
             for name in names:
                 _draw_validations(panels[1], validations, name, TITLES[name])
             panels[1].set_ylim(bottom=0)
-            _finish(panels[1], "ROUGE of validation documents, F1 x 100")
+            _finish(panels[1], "ROUGE of validation documents, F1 x 100", "lower right")
         for name in CURVES:
             content, is_svg = io.BytesIO(), name.endswith("svg")
             figure.savefig(content, format=name[-3:], dpi=120, metadata={"Date": None} if is_svg else None)
@@ -223,12 +223,12 @@ def _draw_validations(axes: "Axes", validations: Sequence[Mapping[str, Any]], na
         axes.plot(*zip(*points, strict=True), color=_COLOURS[name], marker="o", markersize=3, label=label)
 
 
-def _finish(axes: "Axes", label: str) -> None:
+def _finish(axes: "Axes", label: str, legend: Literal["upper right", "lower right"]) -> None:
     axes.set_xlabel("updates")
     axes.set_ylabel(label)
     axes.grid(visible=True, color="0.9")
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(frameon=False)
+    axes.legend(frameon=False, loc=legend)  # the best place takes seconds to find, of which matplotlib warns
 
 
 class TensorboardLog:
