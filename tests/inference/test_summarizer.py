@@ -1,6 +1,7 @@
 """The Python API: texts and files in, typed results out."""
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, cast
 
@@ -98,3 +99,13 @@ def test_single_documents_without_a_summary_are_errors(summarizer: Summarizer, t
         summarizer.summarize(tmp_path)
     with pytest.raises(RecipeError, match=r"a document must be a str \(text\) or a Path \(file\), got int"):
         summarizer.summarize(cast(Iterable[str], [1]))
+
+
+@pytest.mark.slow
+def test_threads_share_a_model(summarizer: Summarizer) -> None:
+    texts = [story(number, 3 + number) for number in range(6)]
+    expected = summarizer.summarize(texts, mode="extractive")
+    with ThreadPoolExecutor(2) as threads:
+        results = list(threads.map(lambda first: list(summarizer.stream(texts[first::2], mode="extractive")), range(2)))
+    for first, found in enumerate(results):
+        assert [result.sentences for result in found] == [result.sentences for result in expected[first::2]]

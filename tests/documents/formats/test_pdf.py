@@ -1,12 +1,14 @@
 import random
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from sumpool.documents.document import ReadOptions
+from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
 from sumpool.documents.formats.pdf import parse
 from sumpool.documents.read import check_arguments
+from sumpool.documents.worker import WORKERS
 from sumpool.errors import DataError
 from tests.documents.formats import conftest
 from tests.documents.formats.conftest import outline, read
@@ -45,6 +47,14 @@ def column(*paragraphs: str, x: float = 72, y: float = 700, characters: int = 95
         page += show_lines(lines, x, y)
         y -= 12 * len(lines) + 10
     return page
+
+
+def test_document_reads_the_same_in_many_threads() -> None:
+    content = pdf([show_lines(wrap(FIRST, 60), 72, 700)] * 3)
+    with ThreadPoolExecutor(4) as pool:
+        documents = list(pool.map(lambda _: list(WORKERS.read("a", "a", "", content, DEFAULT_OPTIONS)), range(12)))
+    assert all(document == documents[0] for document in documents)
+    assert documents[0][0].blocks
 
 
 def test_paragraphs_of_one_column_are_blocks_with_their_page() -> None:
