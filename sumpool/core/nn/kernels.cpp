@@ -67,7 +67,8 @@ static void multiply(const uint8_t* rows, const float* largest, int64_t inputs, 
     }
 }
 
-// Map x (rows, inputs) to y (rows, outputs): a linear layer with int8 weights and dynamic per-row quantization of the input.
+// Map x (rows, inputs) to y (rows, outputs): a linear layer with int8 weights and dynamic per-row quantization of the
+// input.
 //
 // Rows are quantized, multiplied, scaled and shifted by the bias in one call, which reads the weights once for a few
 // rows. Every result has the bits of the operators of torch that `Int8Linear` uses elsewhere.
@@ -149,6 +150,7 @@ static float softmax(float* scores, const float* bias, int64_t keys, float scale
 struct Strides {
     int64_t document, head, row, one;
 };
+enum { QUERY, KEY, VALUE, BIAS };
 
 // Attend from R queries of a head, to V vectors of features at a time. Each sum has the same order whatever the other
 // queries and the padding.
@@ -158,23 +160,24 @@ static void attend_from(const float* query, const float* key, const float* value
     for (int64_t k = 0; k < keys; k++) {
         __m512 sums[QUERIES] = {};
         for (int64_t f = 0; f < features; f += LANES) {
-            const __m512 part = _mm512_loadu_ps(key + k * strides[1].row + f);
+            const __m512 part = _mm512_loadu_ps(key + k * strides[KEY].row + f);
 #pragma GCC unroll 4
             for (int r = 0; r < R; r++)
-                sums[r] = _mm512_fmadd_ps(_mm512_loadu_ps(query + r * strides[0].row + f), part, sums[r]);
+                sums[r] = _mm512_fmadd_ps(_mm512_loadu_ps(query + r * strides[QUERY].row + f), part, sums[r]);
         }
         const __m128 summed = sum_lanes(sums);
         for (int r = 0; r < R; r++) scores[r * keys + k] = summed[r];
     }
+    const float scale = 1 / __builtin_sqrtf(features);
     float totals[R];
     for (int r = 0; r < R; r++)
-        totals[r] = softmax(scores + r * keys, bias ? bias + r * strides[3].row : bias, keys, 1 / __builtin_sqrtf(features));
+        totals[r] = softmax(scores + r * keys, bias ? bias + r * strides[BIAS].row : bias, keys, scale);
     for (int64_t f = 0; f < features; f += V * LANES) {
         __m512 sums[R][V] = {};
         for (int64_t k = 0; k < keys; k++)
 #pragma GCC unroll 4
             for (int v = 0; v < V; v++) {
-                const __m512 part = _mm512_loadu_ps(value + k * strides[2].row + f + v * LANES);
+                const __m512 part = _mm512_loadu_ps(value + k * strides[VALUE].row + f + v * LANES);
 #pragma GCC unroll 4
                 for (int r = 0; r < R; r++)
                     sums[r][v] = _mm512_fmadd_ps(_mm512_set1_ps(scores[r * keys + k]), part, sums[r][v]);
@@ -191,11 +194,11 @@ static void attend_from(const float* query, const float* key, const float* value
 template <int V> static constexpr decltype(&attend_from<1, V>) ATTEND[QUERIES] = {
     attend_from<1, V>, attend_from<2, V>, attend_from<3, V>, attend_from<4, V>};
 
-// Scaled dot-product attention of queries (documents, heads, queries, features) to keys and values (documents, heads, keys,
-// features), with a bias (documents, heads, queries, keys) of the scores, or none: mixed (documents, heads, queries,
-// features). Features are a multiple of 32.
+// Scaled dot-product attention of queries (documents, heads, queries, features) to keys and values (documents, heads,
+// keys, features), with a bias (documents, heads, queries, keys) of the scores, or none: mixed (documents, heads,
+// queries, features). Features are a multiple of 32.
 //
-// strides: of query, key, value and bias.
+// strides: of query, key, value and bias, whose last axis is contiguous.
 // scores: room for documents * heads * queries * keys numbers.
 extern "C" void attend(const float* query, const float* key, const float* value, const float* bias, float* scores,
                        float* mixed, int64_t documents, int64_t heads, int64_t queries, int64_t keys, int64_t features,
@@ -209,9 +212,9 @@ extern "C" void attend(const float* query, const float* key, const float* value,
         for (int64_t row = 0; row < queries; row += QUERIES) {
             const int64_t count = queries - row < QUERIES ? queries - row : QUERIES, done = index * queries + row;
             const auto function = features % (4 * LANES) ? ATTEND<2>[count - 1] : ATTEND<4>[count - 1];
-            function(first(query, 0) + row * strides[0].row, first(key, 1), first(value, 2),
-                     bias ? first(bias, 3) + row * strides[3].row : bias, keys, features, strides, scores + done * keys,
-                     mixed + done * features);
+            function(first(query, QUERY) + row * strides[QUERY].row, first(key, KEY), first(value, VALUE),
+                     bias ? first(bias, BIAS) + row * strides[BIAS].row : bias, keys, features, strides,
+                     scores + done * keys, mixed + done * features);
         }
     }
 }
