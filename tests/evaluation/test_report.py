@@ -308,6 +308,9 @@ def test_the_page_holds_tables_documents_and_settings() -> None:
     assert sum("rfc7" * 300 in text for text in parsed.parts) == 1
     assert "rfc7" * 400 not in texts
     assert '<th scope="col" class="name">system</th>' in page("rfc7")
+    names = '<tr><th scope="row" class="name">all</th><th scope="row" class="name">tiny</th>'
+    best = '<td class="best">33.3 [25.0, 50.0]</td>'
+    assert f"{names}{4 * best}<td>1,243</td>" in page("rfc7")
     pair = "<h4>Summary</h4><p[^>]*>hosts send rfc7</p>.*<h4>Reference</h4><p[^>]*>rfc7 hosts send</p>"
     assert re.search(pair, page("rfc7"), re.DOTALL)
 

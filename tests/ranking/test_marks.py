@@ -112,9 +112,11 @@ def test_sheets_that_are_filled_in_become_examples(tmp_path: Path, documents: li
     assert "must be a file of its own to be marked, got a row or a stream" in notices[0]
     assert "torn.pdf" in notices[1]
     path = sheets / "1.txt.txt"
-    path.write_text(path.read_text().replace("\nbest:", "\nbest: 3 1").replace("\njunk:", "\njunk: 0"))
+    filled_in = path.read_text().replace("\nbest:", "\nbest: 3 1").replace("\ndep:", "\ndep: 1 2")
+    path.write_text("\n" + filled_in.replace("\njunk:", "\njunk: 0"))
     (example,) = marked_examples(sheets)
     assert example.preference[[0, 1, 3]].tolist() == [0, 0.85, 1]
+    assert example.dependence.nonzero()[0].tolist() == [2]  # the best need no other
     assert example.junk.sum() == 1
     assert example.judged[:4].tolist() == [False, True, True, True]
     assert write_sheets(read_all(documents[:2]), sheets, notices.append) == 0

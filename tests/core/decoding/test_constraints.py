@@ -210,5 +210,5 @@ def test_targets_tolerate_a_tenth_of_the_words() -> None:
     words, sentences = LengthTarget(60, False, 80), LengthTarget(1, True, 30)
     assert (words.minimum, words.maximum, str(words)) == (54, 66, "60 words")
     assert (sentences.minimum, sentences.maximum, str(sentences)) == (1, 1, "1 sentence")
-    assert not length_limits(words, LIMITED, EOS).in_sentences
+    assert length_limits(words, LIMITED, EOS) == LengthLimits(54, 66, LIMITED, EOS)
     assert length_limits(sentences, LIMITED, EOS).in_sentences
