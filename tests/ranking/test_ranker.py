@@ -36,6 +36,8 @@ def test_the_planted_sentence_is_ranked_first(ranker: Ranker) -> None:
     hits = sum(int(ranker.score(item.features).argmax()) == int(item.labels.argmax()) for item in examples)
     assert hits >= 29
     assert ranker.cues.sentence["^we describe"] > 0
+    inputs = ranker.inputs(examples[0].features)
+    assert inputs.tables[2][:, 1] == pytest.approx(inputs.scores - inputs.scores.max())
 
 
 def test_training_is_deterministic(ranker: Ranker) -> None:
