@@ -54,6 +54,8 @@ def few_query_attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor 
         or torch.is_grad_enabled()
         or not query.dtype is key.dtype is value.dtype is torch.float32
         or query.device.type != "cpu"
+        or key.shape != value.shape
+        or (documents, heads, features) != (*key.shape[:2], key.size(3))  # the kernel does not broadcast
         or torch.compiler.is_exporting()
         or is_in_torch_dispatch_mode()  # which counts the operators of torch
         or (kernels := load_kernels()) is None

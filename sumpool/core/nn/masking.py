@@ -40,7 +40,7 @@ def dot_product_attention(
 ) -> Tensor:
     """Scaled dot-product attention of PyTorch; by another kernel or as matrix products where its own is slow.
 
-    That is made for blocks of queries: few queries without gradients have the compiled one of `few_query_attention`. It
+    PyTorch's kernel is made for blocks of queries; few queries without gradients have `few_query_attention`. It
     computes blocks of scores in float32, which is slower than bf16 on a CPU with instructions for bf16. Without them
     the products take up to twice as long as the kernel, which is then kept.
 

@@ -67,6 +67,7 @@ def test_the_kernel_is_left_out_where_it_does_not_apply(monkeypatch: pytest.Monk
         assert few_query_attention(query.double(), key.double(), value.double(), None) is None
         assert few_query_attention(query, key, value, bias.double()) is None
         assert few_query_attention(query, key.mT.contiguous().mT, value, bias) is None
+        assert few_query_attention(query, key[:1], value[:1], bias) is None
         assert few_query_attention(*attention(2, 9, 48)) is None
         assert few_query_attention(*attention(MAX_QUERIES + 1, 9)) is None
         with FlopCounterMode(display=False):
