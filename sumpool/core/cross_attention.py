@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.layers import merge_heads, split_heads
-from sumpool.core.nn.masking import attend, dot_product_attention, precompute_mask, zero_padding
+from sumpool.core.nn.masking import attend, dot_product_attention, precompute_mask, step_attention, zero_padding
 from sumpool.core.nn.numerics import at_least_float32, round_up, to_device
 from sumpool.core.nn.quantization import UnquantizedLinear
 from sumpool.core.nn.sentences import (
@@ -128,9 +128,11 @@ class CrossAttention(nn.Module, ABC):
             precomputed: Result of `precompute` for the documents.
 
         Returns:
-            (batch, beams, dim), equal to the result of `forward`.
+            (batch, beams, dim), equal to the result of `forward` up to rounding.
         """
-        return self.forward(queries, precomputed).states
+        key, value, bias = (precomputed[name] for name in ("key", "value", "bias"))
+        output: Tensor = self.out(merge_heads(step_attention(self._split_query(queries), key, value, bias)))
+        return output
 
     def attention_weights(self, queries: Tensor, precomputed: dict[str, Tensor], length: int) -> Tensor:
         """Compute the attention weights of whole summaries, by default to the precomputed keys of each head.

@@ -10,7 +10,7 @@ from sumpool.core.cross_attention import CrossAttentionOutput
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
 from sumpool.core.nn.layers import FeedForward, Residual, merge_heads, run_layer, split_heads
-from sumpool.core.nn.masking import dot_product_attention, pad_id, zero_padding
+from sumpool.core.nn.masking import dot_product_attention, pad_id, step_attention, zero_padding
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import sinusoid
 from sumpool.core.tokens import Tokens
@@ -43,7 +43,7 @@ class CausalAttention(nn.Module):
         rows = cache.ancestry_bias.shape[:2]  # samples are documents of their cache
         projected = self.project(states).view(*rows, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         key, value, bias = cache.update(layer, projected[1:])
-        attended = dot_product_attention(projected[0], key, value, bias[:, None])
+        attended = step_attention(projected[0], key, value, bias[:, None])
         output: Tensor = self.out(merge_heads(attended).view(*states.shape[:2], -1))
         return output
 

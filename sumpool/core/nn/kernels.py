@@ -1,4 +1,4 @@
-"""Compiled kernels of inference, in `kernels.cpp`, on a CPU with AVX-512 VNNI; elsewhere torch computes the same."""
+"""Compiled kernels of inference, in `kernels.cpp`, on a CPU with AVX-512 VNNI; elsewhere those of torch serve."""
 
 import ctypes
 from functools import cache
@@ -35,8 +35,8 @@ def load_kernels() -> ctypes.CDLL | None:
 def few_query_attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor | None:
     """Scaled dot-product attention of few queries without gradients, as in a decoding step.
 
-    The kernel of torch takes 2 to 3 times as long for 1 to 16 queries. Here a result depends neither on the other
-    queries and documents nor on keys whose bias is -inf, not even in the last bit.
+    The kernel of torch is made for blocks of queries. Here a result depends neither on the other queries and documents
+    nor on keys whose bias is -inf, not even in the last bit.
 
     Args:
         query: (batch, heads, target, head_dim).

@@ -38,11 +38,10 @@ def zero_padding(states: Tensor, mask: Tensor) -> Tensor:
 def dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None = None, *, is_causal: bool = False
 ) -> Tensor:
-    """Scaled dot-product attention of PyTorch; by another kernel or as matrix products where its own is slow.
+    """Scaled dot-product attention of PyTorch; as matrix products where its kernel is slow.
 
-    PyTorch's kernel is made for blocks of queries; few queries without gradients have `few_query_attention`. It
-    computes blocks of scores in float32, which is slower than bf16 on a CPU with instructions for bf16. Without them
-    the products take up to twice as long as the kernel, which is then kept.
+    That kernel computes blocks of scores in float32, which is slower than bf16 on a CPU with instructions for bf16.
+    Without them the products take up to twice as long as the kernel, which is then kept.
 
     Args:
         query: (batch, heads, target, head_dim).
@@ -55,8 +54,6 @@ def dot_product_attention(
     Returns:
         (batch, heads, target, head_dim); undefined where a query sees no key.
     """
-    if not is_causal and (mixed := few_query_attention(query, key, value, bias)) is not None:
-        return mixed
     if not _prefers_products(query, key):
         return F.scaled_dot_product_attention(query, key, value, attn_mask=bias, is_causal=is_causal)
     scores = (query * query.size(-1) ** -0.5) @ key.mT
@@ -67,8 +64,17 @@ def dot_product_attention(
     if bias is not None:
         is_mask = bias.dtype is torch.bool
         scores = scores.masked_fill(~bias, lowest) if is_mask else scores + bias.to(scores.dtype).clamp(min=lowest / 2)
-    products: Tensor = scores.softmax(-1) @ value
-    return products
+    mixed: Tensor = scores.softmax(-1) @ value
+    return mixed
+
+
+def step_attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
+    """Scaled dot-product attention from the newest tokens of a decoding step; see `dot_product_attention`.
+
+    Elsewhere the number of queries depends on batch mates, and with it the kernel and the last bits would.
+    """
+    mixed = few_query_attention(query, key, value, bias)
+    return dot_product_attention(query, key, value, bias) if mixed is None else mixed
 
 
 def _prefers_products(query: Tensor, key: Tensor) -> bool:
