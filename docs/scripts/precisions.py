@@ -1,8 +1,7 @@
 """Time of encoding and of a decoding step by precision: `python docs/scripts/precisions.py RECIPE --beams 2`.
 
-The weights of a recipe are random. The precisions, and int8 with attention and with all kernels of torch where there
-are compiled ones, take turns in one process with one thread, so that times are seconds of its processor, whatever else
-the machine does.
+The weights of a recipe are random. The precisions, and int8 with the kernels of torch where there are compiled ones,
+take turns in one process with one thread, so that times are seconds of its processor, whatever else the machine does.
 """
 
 import argparse
@@ -45,17 +44,14 @@ def main() -> None:
     for precision in precisions:
         models[precision] = copy.deepcopy(model)
         quantize(models[precision], precision)
-    of_torch: set[str] = set()  # those with attention of torch
     if load_kernels():
-        of_torch = {"int8, attention of torch", "int8 of torch"}
-        models["int8, attention of torch"] = models["int8"]
-        models["int8 of torch"] = copy.deepcopy(model)
         with patch.object(quantization, "load_kernels", lambda: None):
+            models["int8 of torch"] = copy.deepcopy(model)
             quantize(models["int8 of torch"], "int8")
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in models}
     for _ in range(arguments.repeat):
         for name, quantized in models.items():
-            with patch.object(kernels, "MAX_QUERIES", 0 if name in of_torch else kernels.MAX_QUERIES):
+            with patch.object(kernels, "load_kernels", (lambda: None) if name == "int8 of torch" else load_kernels):
                 times[name].append(measure(quantized, arguments))
     for name, pairs in times.items():
         encoding, step = (statistics.median(column) for column in zip(*pairs, strict=True))

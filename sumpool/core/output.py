@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.cross_entropy import cross_entropy
+from sumpool.core.nn.kernels import pointer_log_probs
 from sumpool.core.nn.layers import TiedProjection
 from sumpool.core.nn.masking import pad_id, zero_padding
 from sumpool.core.nn.numerics import at_least_float32, matmul_exactly
@@ -201,8 +202,14 @@ class PointerOutput(Output):
     def forward(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Return log-probabilities (batch, target, vocab) for decoding, without gradients; `score` has them."""
         generate, copy = self._gate(states, precomputed)
-        log_probs = self._vocabulary(states).add_(generate)  # (batch, target, vocab)
-        attention = self._attend_to_source(states, history, precomputed)
+        logits = at_least_float32(self.vocabulary(states))  # (batch, target, vocab)
+        query = self._query(states, history)
+        if self.config.copies == "source":
+            compiled = pointer_log_probs(logits, query, precomputed, generate, copy)
+            if compiled is not None:
+                return compiled
+        log_probs = logits.log_softmax(-1).add_(generate)
+        attention = self._attend_to_source(query, precomputed)
         ids = precomputed["ids"][:, None].expand_as(attention)
         first = precomputed["first"][:, None].expand_as(attention)
         copied = torch.zeros_like(attention).scatter_add_(-1, first, attention).gather(-1, first)
@@ -217,7 +224,7 @@ class PointerOutput(Output):
     ) -> Scores:
         """Score references (batch, target); smoothing applies to the vocabulary's distribution only."""
         generate, copy = (part.squeeze(-1) for part in self._gate(states, precomputed))  # (batch, target) each
-        attention = self._attend(states, history, precomputed)  # (batch, target, keys)
+        attention = self._attend(self._query(states, history), precomputed)  # (batch, target, keys)
         match = precomputed["ids"][:, None] == target[..., None]  # (batch, target, length)
         weighted = attention
         if "pooling_weights" in precomputed:
@@ -237,8 +244,9 @@ class PointerOutput(Output):
         def distribution(part: slice) -> Tensor:
             """Return the same as `forward`, with gradients, in more memory: the mixture is computed for all tokens."""
             generate, copy = self._gate(states[:, part], precomputed)
-            attention = self._attend_to_source(states[:, part], history[:, part], precomputed)
-            log_probs = generate + self._vocabulary(states[:, part])  # (batch, range, vocab)
+            attention = self._attend_to_source(self._query(states[:, part], history[:, part]), precomputed)
+            logits = at_least_float32(self.vocabulary(states[:, part]))
+            log_probs = generate + logits.log_softmax(-1)  # (batch, range, vocab)
             ids = precomputed["ids"][:, None].expand_as(attention)
             copied = torch.zeros_like(log_probs).scatter_add(-1, ids, attention)
             is_copyable = copied > 0
@@ -251,29 +259,27 @@ class PointerOutput(Output):
     def copy_posterior(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor) -> Tensor:
         """Compute (1 - g) * a_i / p(y) at the source positions i that hold y."""
         _, copy = self._gate(states, precomputed)
-        attention = self._attend_to_source(states, history, precomputed)
+        attention = self._attend_to_source(self._query(states, history), precomputed)
         log_prob = self.score(states, history, precomputed, target).log_prob
         posterior = attention * (copy - log_prob[..., None]).exp()
         return posterior.masked_fill(precomputed["ids"][:, None] != target[..., None], 0.0)
-
-    def _vocabulary(self, states: Tensor) -> Tensor:
-        return at_least_float32(self.vocabulary(states)).log_softmax(-1)
 
     def _project_preceding(self, tokens: Tensor) -> Tensor:
         """Project two preceding tokens (batch, length, 2): (batch, length, 2 * preceding)."""
         embedded = self.embedding(tokens).masked_fill_((tokens == self.pad)[..., None], 0.0).unbind(-2)
         return torch.cat([part(states) for part, states in zip(self.preceding, embedded, strict=True)], dim=-1)
 
-    def _attend(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
+    def _query(self, states: Tensor, history: Tensor) -> Tensor:
+        """Queries of outputs, (batch, target, key + 2 * preceding)."""
+        return torch.cat([self.query(states), self._project_preceding(history)], dim=-1)
+
+    def _attend(self, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Attention logits of outputs to keys, (batch, target, keys), -inf at padding, except where all is padding."""
-        query = torch.cat(
-            [self.query(states), self._project_preceding(history)], dim=-1
-        )  # (batch, target, key + 2 * preceding)
         return at_least_float32(torch.baddbmm(precomputed["bias"], query, precomputed["key"]))
 
-    def _attend_to_source(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
+    def _attend_to_source(self, query: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
         """Attention of outputs to source tokens, (batch, target, length)."""
-        attention = self._attend(states, history, precomputed).softmax(-1)  # (batch, target, keys)
+        attention = self._attend(query, precomputed).softmax(-1)  # (batch, target, keys)
         if "pooling_weights" in precomputed:
             attention = matmul_exactly(attention, precomputed["pooling_weights"])
         return attention

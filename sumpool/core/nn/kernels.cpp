@@ -1,4 +1,5 @@
-// Kernels of inference on a CPU with AVX-512 VNNI: linear layers with int8 weights, and attention of few queries.
+// Kernels of inference on a CPU with AVX-512 VNNI: linear layers with int8 weights, attention of few queries, and the
+// distribution of a pointer-generator.
 //
 // Compiled by `.ci/hatch_build.py`, called by `kernels.py`; needs no library but OpenMP, which is the one that torch has
 // loaded.
@@ -13,6 +14,8 @@ constexpr int ROWS = 6;                    // multiplied at a time: sums fill 24
 constexpr int QUERIES = 4;                 // that read keys and values together
 constexpr int64_t CHUNK = 192;             // rows whose inputs stay in the cache
 constexpr int64_t WORK = 1 << 17;          // products from which threads share them
+constexpr int64_t FEATURES = 8;            // of keys that a pointer multiplies together
+constexpr int64_t GROUP = 8;               // rows that a thread multiplies with the keys of a document
 
 typedef int32_t Int32 __attribute__((aligned(1), may_alias));
 
@@ -175,7 +178,7 @@ static void attend_from(const float* query, const float* key, const float* value
     for (int64_t f = 0; f < features; f += V * LANES) {
         __m512 sums[R][V] = {};
         for (int64_t k = 0; k < keys; k++)
-#pragma GCC unroll 4
+#pragma GCC unroll 6
             for (int v = 0; v < V; v++) {
                 const __m512 part = _mm512_loadu_ps(value + k * strides[VALUE].row + f + v * LANES);
 #pragma GCC unroll 4
@@ -184,7 +187,7 @@ static void attend_from(const float* query, const float* key, const float* value
             }
 #pragma GCC unroll 4
         for (int r = 0; r < R; r++)
-#pragma GCC unroll 4
+#pragma GCC unroll 6
             for (int v = 0; v < V; v++)
                 _mm512_storeu_ps(mixed + r * features + f + v * LANES,
                                  _mm512_div_ps(sums[r][v], _mm512_set1_ps(totals[r])));
@@ -211,10 +214,119 @@ extern "C" void attend(const float* query, const float* key, const float* value,
         };
         for (int64_t row = 0; row < queries; row += QUERIES) {
             const int64_t count = queries - row < QUERIES ? queries - row : QUERIES, done = index * queries + row;
-            const auto function = features % (4 * LANES) ? ATTEND<2>[count - 1] : ATTEND<4>[count - 1];
-            function(first(query, QUERY) + row * strides[QUERY].row, first(key, KEY), first(value, VALUE),
+            const auto* functions = features % (6 * LANES) == 0 ? ATTEND<6> : features % (4 * LANES) ? ATTEND<2> : ATTEND<4>;
+            functions[count - 1](first(query, QUERY) + row * strides[QUERY].row, first(key, KEY), first(value, VALUE),
                      bias ? first(bias, BIAS) + row * strides[BIAS].row : bias, keys, features, strides,
                      scores + done * keys, mixed + done * features);
+        }
+    }
+}
+
+// Natural logarithm of numbers that are not negative, to within 2 units in the last place.
+static __m512 logarithm(__m512 x) {
+    __m512 power = _mm512_getexp_ps(x), mantissa = _mm512_getmant_ps(x, _MM_MANT_NORM_1_2, _MM_MANT_SIGN_src);
+    const __mmask16 large = _mm512_cmp_ps_mask(mantissa, _mm512_set1_ps(1.41421356f), _CMP_GT_OQ);
+    power = _mm512_mask_add_ps(power, large, power, _mm512_set1_ps(1.0f));
+    mantissa = _mm512_mask_mul_ps(mantissa, large, mantissa, _mm512_set1_ps(0.5f));
+    // log(m) = 2 artanh((m - 1) / (m + 1)), whose argument is below .172.
+    const __m512 one = _mm512_set1_ps(1.0f);
+    const __m512 ratio = _mm512_div_ps(_mm512_sub_ps(mantissa, one), _mm512_add_ps(mantissa, one));
+    const __m512 square = _mm512_mul_ps(ratio, ratio);
+    constexpr float series[] = {2.0f / 7, 2.0f / 5, 2.0f / 3};
+    __m512 sum = _mm512_set1_ps(2.0f / 9);
+#pragma GCC unroll 3
+    for (float factor : series) sum = _mm512_fmadd_ps(sum, square, _mm512_set1_ps(factor));
+    const __m512 rest = _mm512_fmadd_ps(_mm512_mul_ps(sum, square), ratio, _mm512_add_ps(ratio, ratio));
+    return _mm512_fmadd_ps(power, _mm512_set1_ps(0.693147181f), rest);
+}
+
+// Dot products of rows (rows, features) with keys (features, keys): scores (rows, keys). Features are a multiple of
+// FEATURES, of which the keys are read side by side, so that the sums stay in the cache.
+static void multiply_keys(const float* rows, int64_t count, const float* key, int64_t keys, int64_t features,
+                          float* scores) {
+    for (int64_t f = 0; f < features; f += FEATURES)
+        for (int64_t k = 0; k < keys; k += LANES) {
+            const __mmask16 exist = keys - k >= LANES ? 0xffff : (1 << (keys - k)) - 1;
+            __m512 part[FEATURES];
+#pragma GCC unroll 8
+            for (int n = 0; n < FEATURES; n++) part[n] = _mm512_maskz_loadu_ps(exist, key + (f + n) * keys + k);
+            for (int64_t r = 0; r < count; r++) {
+                __m512 sum = f ? _mm512_maskz_loadu_ps(exist, scores + r * keys + k) : _mm512_setzero_ps();
+#pragma GCC unroll 8
+                for (int n = 0; n < FEATURES; n++)
+                    sum = _mm512_fmadd_ps(_mm512_set1_ps(rows[r * features + f + n]), part[n], sum);
+                _mm512_mask_storeu_ps(scores + r * keys + k, exist, sum);
+            }
+        }
+}
+
+// Add `generate` to the log-softmax of a row of logits, in place.
+static void log_softmax(float* logits, int64_t count, float generate) {
+    __m512 largest = _mm512_set1_ps(-__builtin_inff()), sum = _mm512_setzero_ps();
+    for (int64_t k = 0; k < count; k += LANES) {
+        const __mmask16 exist = count - k >= LANES ? 0xffff : (1 << (count - k)) - 1;
+        largest = _mm512_mask_max_ps(largest, exist, largest, _mm512_maskz_loadu_ps(exist, logits + k));
+    }
+    largest = _mm512_set1_ps(_mm512_reduce_max_ps(largest));
+    for (int64_t k = 0; k < count; k += LANES) {
+        const __mmask16 exist = count - k >= LANES ? 0xffff : (1 << (count - k)) - 1;
+        const __m512 part = _mm512_sub_ps(_mm512_maskz_loadu_ps(exist, logits + k), largest);
+        sum = _mm512_mask_add_ps(sum, exist, sum, exponential(part));
+    }
+    const __m512 total = logarithm(_mm512_set1_ps(_mm512_reduce_add_ps(sum)));
+    const __m512 shift = _mm512_sub_ps(_mm512_set1_ps(generate), total);
+    for (int64_t k = 0; k < count; k += LANES) {
+        const __mmask16 exist = count - k >= LANES ? 0xffff : (1 << (count - k)) - 1;
+        const __m512 part = _mm512_sub_ps(_mm512_maskz_loadu_ps(exist, logits + k), largest);
+        _mm512_mask_storeu_ps(logits + k, exist, _mm512_add_ps(part, shift));
+    }
+}
+
+// Add the probability of copies to log-probabilities of the tokens of a source: the attention logits `scores`, of which
+// those of a token are added up at its first position.
+static void add_copies(float* log_probs, float* scores, const float* bias, float copy, const int64_t* ids,
+                       const int64_t* first, int64_t keys) {
+    const float total = softmax(scores, bias, keys, 1.0f);
+    const __m512 share = _mm512_div_ps(exponential(_mm512_set1_ps(copy)), _mm512_set1_ps(total));
+    for (int64_t k = 0; k < keys; k++) {
+        const float weight = scores[k];
+        scores[k] = 0.0f;
+        scores[first[k]] += weight;
+    }
+    for (int64_t k = 0; k < keys; k += LANES / 2) {
+        const __mmask8 exist = keys - k >= LANES / 2 ? 0xff : (1 << (keys - k)) - 1;
+        const __m512 weight = _mm512_mul_ps(_mm512_maskz_loadu_ps(exist, scores + k), share);
+        const __mmask8 copied = _mm512_cmp_ps_mask(weight, _mm512_setzero_ps(), _CMP_NLE_UQ); // or NaN
+        if (!copied) continue;
+        const __m512i tokens = _mm512_maskz_loadu_epi64(exist, ids + k);
+        const __m512 generated =
+            _mm512_castps256_ps512(_mm512_mask_i64gather_ps(_mm256_setzero_ps(), copied, tokens, log_probs, 4));
+        const __m512 mixed = logarithm(_mm512_add_ps(exponential(generated), weight));
+        const __m512 larger = _mm512_max_ps(generated, mixed); // the sum may be below the smallest number
+        _mm512_mask_i64scatter_ps(log_probs, copied, tokens, _mm512_castps512_ps256(larger), 4);
+    }
+}
+
+// Distribution of a pointer-generator (`PointerOutput`), in place of the logits (documents, rows, vocabulary): the log of
+// exp(generate) * softmax(logits) + exp(copy) * softmax(query key + bias), the second at the tokens `ids`.
+//
+// query: (documents, rows, features). key: (documents, features, keys). bias, ids, first position of the same token:
+// (documents, keys). generate, copy: (documents, rows). scores: room for documents * rows * keys numbers.
+extern "C" void pointer_log_probs(float* logits, const float* query, const float* key, const float* bias,
+                                  const float* generate, const float* copy, const int64_t* ids, const int64_t* first,
+                                  float* scores, int64_t documents, int64_t rows, int64_t vocabulary, int64_t keys,
+                                  int64_t features) {
+    const int64_t groups = (rows + GROUP - 1) / GROUP;
+#pragma omp parallel for if (documents * rows * keys * features >= WORK)
+    for (int64_t index = 0; index < documents * groups; index++) {
+        const int64_t document = index / groups, start = index % groups * GROUP;
+        const int64_t row = document * rows + start, count = rows - start < GROUP ? rows - start : GROUP;
+        multiply_keys(query + row * features, count, key + document * features * keys, keys, features,
+                      scores + row * keys);
+        for (int64_t r = row; r < row + count; r++) {
+            log_softmax(logits + r * vocabulary, vocabulary, generate[r]);
+            add_copies(logits + r * vocabulary, scores + r * keys, bias + document * keys, copy[r],
+                       ids + document * keys, first + document * keys, keys);
         }
     }
 }

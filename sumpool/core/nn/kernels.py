@@ -12,6 +12,8 @@ FEATURES = 32
 """Features of a head must be a multiple of this number."""
 MAX_QUERIES = 16
 """Queries of a head up to which the kernel of torch takes longer, as it is made for blocks of them."""
+POINTER_FEATURES = 8
+"""Features of a pointer's keys must be a multiple of this number."""
 _STRIDES = ctypes.c_int64 * 16
 """Of queries, keys, values and bias, four axes each."""
 
@@ -28,7 +30,8 @@ def load_kernels() -> ctypes.CDLL | None:
     pointer, size = ctypes.c_void_p, ctypes.c_int64
     library.int8_linear.argtypes = (pointer, size, size, pointer, size, pointer, pointer)
     library.attend.argtypes = (*(pointer,) * 6, *(size,) * 5, pointer)
-    library.int8_linear.restype = library.attend.restype = None
+    library.pointer_log_probs.argtypes = (*(pointer,) * 9, *(size,) * 5)
+    library.int8_linear.restype = library.attend.restype = library.pointer_log_probs.restype = None
     return library
 
 
@@ -51,14 +54,9 @@ def few_query_attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor 
     if (
         queries > MAX_QUERIES
         or features % FEATURES
-        or torch.is_grad_enabled()
-        or not query.dtype is key.dtype is value.dtype is torch.float32
-        or query.device.type != "cpu"
         or key.shape != value.shape
         or (documents, heads, features) != (*key.shape[:2], key.size(3))  # the kernel does not broadcast
-        or torch.compiler.is_exporting()
-        or is_in_torch_dispatch_mode()  # which counts the operators of torch
-        or (kernels := load_kernels()) is None
+        or (kernels := _kernels_for(query, key, value)) is None
     ):
         return None
     strides = (*query.stride(), *key.stride(), *value.stride())
@@ -75,3 +73,47 @@ def few_query_attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor 
         _STRIDES(*strides),
     )
     return mixed
+
+
+def pointer_log_probs(
+    logits: Tensor, query: Tensor, precomputed: dict[str, Tensor], generate: Tensor, copy: Tensor
+) -> Tensor | None:
+    """Distribution of a pointer-generator without gradients, in one pass over the vocabulary and one over the source.
+
+    A result does not depend on other rows and documents, not even in the last bit.
+
+    Args:
+        logits: (batch, target, vocab), overwritten.
+        query: (batch, target, features).
+        precomputed: Of `PointerOutput`, whose keys are the source positions.
+        generate: (batch, target, 1), log-probability of generating.
+        copy: (batch, target, 1), log-probability of copying.
+
+    Returns:
+        Log-probabilities (batch, target, vocab); None where the kernel does not apply.
+    """
+    key, bias, ids, first = (precomputed[name] for name in ("key", "bias", "ids", "first"))
+    documents, rows, features = query.shape
+    tensors = (logits, query, key, bias, generate, copy)
+    if features % POINTER_FEATURES or (kernels := _kernels_for(*tensors)) is None:
+        return None
+    if not all(tensor.is_contiguous() for tensor in (*tensors, ids, first)):
+        return None
+    scores = query.new_empty(documents * rows * key.size(2))
+    kernels.pointer_log_probs(
+        *(tensor.data_ptr() for tensor in (*tensors, ids, first, scores)),
+        *(documents, rows, logits.size(2), key.size(2), features),
+    )
+    return logits
+
+
+def _kernels_for(*tensors: Tensor) -> ctypes.CDLL | None:
+    """Return the compiled kernels if they compute with these tensors."""
+    if (
+        torch.is_grad_enabled()
+        or any(tensor.dtype is not torch.float32 or tensor.device.type != "cpu" for tensor in tensors)
+        or torch.compiler.is_exporting()
+        or is_in_torch_dispatch_mode()  # which counts the operators of torch
+    ):
+        return None
+    return load_kernels()
