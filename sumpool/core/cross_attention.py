@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from sumpool.core.nn.layers import merge_heads, split_heads
-from sumpool.core.nn.masking import attend, dot_product_attention, precompute_mask, step_attention, zero_padding
+from sumpool.core.nn.masking import attend, dot_product_attention, precompute_mask, zero_padding
 from sumpool.core.nn.numerics import at_least_float32, round_up, to_device
 from sumpool.core.nn.quantization import UnquantizedLinear
 from sumpool.core.nn.sentences import (
@@ -130,9 +130,7 @@ class CrossAttention(nn.Module, ABC):
         Returns:
             (batch, beams, dim), equal to the result of `forward` up to rounding.
         """
-        key, value, bias = (precomputed[name] for name in ("key", "value", "bias"))
-        output: Tensor = self.out(merge_heads(step_attention(self._split_query(queries), key, value, bias)))
-        return output
+        return self.forward(queries, precomputed).states
 
     def attention_weights(self, queries: Tensor, precomputed: dict[str, Tensor], length: int) -> Tensor:
         """Compute the attention weights of whole summaries, by default to the precomputed keys of each head.
@@ -231,7 +229,8 @@ class HeposCrossAttention(CrossAttention):
             projected = F.linear(states[:, :, start].contiguous(), weight, bias).unflatten(2, (2, len(heads), -1))
             for head, key_value in zip(heads, projected.unbind(3), strict=True):
                 key_values[head] = key_value
-        key, value = torch.stack(key_values, dim=1).unbind(3)  # (batch, heads, positions, head_dim) each
+        joint = torch.stack(key_values, dim=1)  # (batch, heads, positions, 2, head_dim)
+        key, value = (part.contiguous() for part in joint.unbind(3))  # as decoding steps read them
         bias, value = precompute_mask(mask.index_select(2, to_device(starts, mask)).transpose(1, 2), value)
         return {"key": key, "value": value, "bias": bias}
 

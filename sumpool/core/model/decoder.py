@@ -7,10 +7,11 @@ import torch
 from torch import Tensor, nn
 
 from sumpool.core.cross_attention import CrossAttentionOutput
+from sumpool.core.model.compiled_layers import CompiledLayers
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
+from sumpool.core.model.kv_cache import BeamCache, BeamCacheT, CompactingCache
 from sumpool.core.nn.layers import FeedForward, Residual, merge_heads, run_layer, split_heads
-from sumpool.core.nn.masking import dot_product_attention, pad_id, step_attention, zero_padding
+from sumpool.core.nn.masking import dot_product_attention, pad_id, zero_padding
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.positions import sinusoid
 from sumpool.core.tokens import Tokens
@@ -43,7 +44,7 @@ class CausalAttention(nn.Module):
         rows = cache.ancestry_bias.shape[:2]  # samples are documents of their cache
         projected = self.project(states).view(*rows, 3, self.heads, -1).permute(2, 0, 3, 1, 4)
         key, value, bias = cache.update(layer, projected[1:])
-        attended = step_attention(projected[0], key, value, bias[:, None])
+        attended = dot_product_attention(projected[0], key, value, bias[:, None])
         output: Tensor = self.out(merge_heads(attended).view(*states.shape[:2], -1))
         return output
 
@@ -137,6 +138,7 @@ class Decoder(nn.Module):
 
     def __init__(self, config: ModelConfig, embedding: nn.Embedding) -> None:
         super().__init__()
+        self.config = config
         self.embed = config.build_embed(embedding, config.decoder.positions, config.target_length)
         self.pad = pad_id(embedding)
         self.length_predictor = LengthPredictor(config.dim, self.pad) if config.decoder.predict_length else None
@@ -195,6 +197,11 @@ class Decoder(nn.Module):
         """Decode the newest token of every beam (batch, beams); return states (batch, beams, dim) and the cache."""
         self_cache = self_cache.advance()
         states = self._embed(tokens, self_cache.position.expand(tokens.shape), lengths)
+        compiled = CompiledLayers.find(self.config, self._layers())
+        if compiled is not None and isinstance(self_cache, CompactingCache):
+            decoded = compiled.step(states, self_cache, cross_cache)
+            if decoded is not None:
+                return self.norm(decoded), self_cache
         for index, (layer, layer_cache) in enumerate(zip(self._layers(), cross_cache, strict=True)):
             states = layer.step(states, self_cache, index, layer_cache)
         return self.norm(states), self_cache

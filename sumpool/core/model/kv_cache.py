@@ -87,8 +87,9 @@ class BeamCache(ABC):
             buffers=[function(buffer) for buffer in self.buffers],
         )
 
-    def _buffer(self, layer: int, key_value: Tensor) -> Tensor:
-        if layer == len(self.buffers):  # the first step determines the precision
+    def buffer(self, layer: int, key_value: Tensor) -> Tensor:
+        """Keys and values of a layer, with those of the newest tokens to be written: the first have their precision."""
+        if layer == len(self.buffers):
             self.buffers.append(
                 key_value.new_zeros(*key_value.shape[:3], self.ancestry_bias.size(2), key_value.size(4))
             )
@@ -130,6 +131,11 @@ class CompactingCache(BeamCache):
         """Position of the newest token in its summary, (), counted from 0."""
         return torch.tensor(self.length - 1, device=self.ancestry_bias.device)
 
+    @property
+    def read(self) -> int:
+        """Number of slots that a step reads."""
+        return _read(self.used, self.ancestry_bias.size(1))
+
     def advance(self) -> Self:
         """Allocate a slot for the next token of every beam."""
         beams = self.ancestry_bias.size(1)
@@ -148,11 +154,10 @@ class CompactingCache(BeamCache):
 
     def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Write a layer's keys and values of the newest tokens, (2, documents, heads, beams, head_dim)."""
-        buffer = self._buffer(layer, key_value)
+        buffer = self.buffer(layer, key_value)
         buffer.scatter_(3, self.slots[:, None, :, None].expand_as(key_value), key_value)
-        read = _read(self.used, self.ancestry_bias.size(1))
-        key, value = buffer[:, :, :, :read].unbind()
-        return key, value, self.ancestry_bias[:, :, :read].to(key.dtype)
+        key, value = buffer[:, :, :, : self.read].unbind()
+        return key, value, self.ancestry_bias[:, :, : self.read].to(key.dtype)
 
     def select(self, documents: Tensor) -> Self:
         """Continue with these documents only, (fewer,)."""
@@ -218,7 +223,7 @@ class StaticCache(BeamCache):
 
     def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Write a layer's keys and values of the newest tokens, (2, documents, heads, beams, head_dim)."""
-        key, value = self._buffer(layer, key_value).index_copy_(3, self._slots(), key_value).unbind()
+        key, value = self.buffer(layer, key_value).index_copy_(3, self._slots(), key_value).unbind()
         return key, value, self.ancestry_bias.to(key.dtype)
 
     def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:

@@ -1,5 +1,5 @@
-// Kernels of inference on a CPU with AVX-512 VNNI: linear layers with int8 weights, attention of few queries, and the
-// distribution of a pointer-generator.
+// Kernels of inference on a CPU with AVX-512 VNNI: linear layers, a decoding step of all layers, and the distribution
+// of a pointer-generator.
 //
 // Compiled by `.ci/hatch_build.py`, called by `kernels.py`; needs no library but OpenMP, which is the one that torch has
 // loaded.
@@ -14,8 +14,9 @@ constexpr int ROWS = 6;                    // multiplied at a time: sums fill 24
 constexpr int QUERIES = 4;                 // that read keys and values together
 constexpr int64_t CHUNK = 192;             // rows whose inputs stay in the cache
 constexpr int64_t WORK = 1 << 17;          // products from which threads share them
-constexpr int64_t FEATURES = 8;            // of keys that a pointer multiplies together
-constexpr int64_t GROUP = 8;               // rows that a thread multiplies with the keys of a document
+constexpr float EPSILON = 1e-5f;           // added to variances, as by `torch.nn.LayerNorm`
+constexpr int64_t FEATURES = 8;            // of a matrix in single precision that are multiplied together
+constexpr int64_t GROUP = 8;               // rows that a thread multiplies with it
 
 typedef int32_t Int32 __attribute__((aligned(1), may_alias));
 
@@ -129,13 +130,13 @@ static __m128 sum_lanes(const __m512* sums) {
     return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
 }
 
-// Softmax of scaled scores plus a bias, in place and without its division; returns the sum.
+// Softmax of scaled scores plus a bias, if there is one, in place and without its division; returns the sum.
 static float softmax(float* scores, const float* bias, int64_t keys, float scale) {
     __m512 largest = _mm512_set1_ps(-__builtin_inff()), sum = _mm512_setzero_ps();
     for (int64_t k = 0; k < keys; k += LANES) {
         const __mmask16 exist = keys - k >= LANES ? 0xffff : (1 << (keys - k)) - 1;
-        __m512 part = _mm512_mul_ps(_mm512_maskz_loadu_ps(exist, scores + k), _mm512_set1_ps(scale));
-        if (bias) part = _mm512_add_ps(part, _mm512_maskz_loadu_ps(exist, bias + k));
+        const __m512 shift = bias ? _mm512_maskz_loadu_ps(exist, bias + k) : _mm512_setzero_ps();
+        const __m512 part = _mm512_fmadd_ps(_mm512_maskz_loadu_ps(exist, scores + k), _mm512_set1_ps(scale), shift);
         _mm512_mask_storeu_ps(scores + k, exist, part);
         largest = _mm512_mask_max_ps(largest, exist, largest, part);
     }
@@ -149,38 +150,42 @@ static float softmax(float* scores, const float* bias, int64_t keys, float scale
     return _mm512_reduce_add_ps(sum);
 }
 
-// Strides of a tensor of four axes, in numbers; the last axis is contiguous.
-struct Strides {
-    int64_t document, head, row, one;
+// A tensor (documents, heads, rows, features) with strides in numbers; the features are contiguous.
+struct Heads {
+    float* data;
+    int64_t document, head, row;
+
+    Heads from(int64_t d, int64_t h, int64_t r) const {
+        return {data + d * document + h * head + r * row, document, head, row};
+    }
 };
-enum { QUERY, KEY, VALUE, BIAS };
 
 // Attend from R queries of a head, to V vectors of features at a time. Each sum has the same order whatever the other
 // queries and the padding.
 template <int R, int V>
-static void attend_from(const float* query, const float* key, const float* value, const float* bias, int64_t keys,
-                        int64_t features, const Strides* strides, float* scores, float* mixed) {
+static void attend_from(Heads query, Heads key, Heads value, Heads bias, Heads mixed, int64_t keys, int64_t features,
+                        float* scores) {
     for (int64_t k = 0; k < keys; k++) {
         __m512 sums[QUERIES] = {};
         for (int64_t f = 0; f < features; f += LANES) {
-            const __m512 part = _mm512_loadu_ps(key + k * strides[KEY].row + f);
+            const __m512 part = _mm512_loadu_ps(key.data + k * key.row + f);
+            _mm_prefetch((const char*)(value.data + k * value.row + f), _MM_HINT_T1);
 #pragma GCC unroll 4
             for (int r = 0; r < R; r++)
-                sums[r] = _mm512_fmadd_ps(_mm512_loadu_ps(query + r * strides[QUERY].row + f), part, sums[r]);
+                sums[r] = _mm512_fmadd_ps(_mm512_loadu_ps(query.data + r * query.row + f), part, sums[r]);
         }
         const __m128 summed = sum_lanes(sums);
         for (int r = 0; r < R; r++) scores[r * keys + k] = summed[r];
     }
     const float scale = 1 / __builtin_sqrtf(features);
     float totals[R];
-    for (int r = 0; r < R; r++)
-        totals[r] = softmax(scores + r * keys, bias ? bias + r * strides[BIAS].row : bias, keys, scale);
+    for (int r = 0; r < R; r++) totals[r] = softmax(scores + r * keys, bias.data + r * bias.row, keys, scale);
     for (int64_t f = 0; f < features; f += V * LANES) {
         __m512 sums[R][V] = {};
         for (int64_t k = 0; k < keys; k++)
 #pragma GCC unroll 6
             for (int v = 0; v < V; v++) {
-                const __m512 part = _mm512_loadu_ps(value + k * strides[VALUE].row + f + v * LANES);
+                const __m512 part = _mm512_loadu_ps(value.data + k * value.row + f + v * LANES);
 #pragma GCC unroll 4
                 for (int r = 0; r < R; r++)
                     sums[r][v] = _mm512_fmadd_ps(_mm512_set1_ps(scores[r * keys + k]), part, sums[r][v]);
@@ -189,7 +194,7 @@ static void attend_from(const float* query, const float* key, const float* value
         for (int r = 0; r < R; r++)
 #pragma GCC unroll 6
             for (int v = 0; v < V; v++)
-                _mm512_storeu_ps(mixed + r * features + f + v * LANES,
+                _mm512_storeu_ps(mixed.data + r * mixed.row + f + v * LANES,
                                  _mm512_div_ps(sums[r][v], _mm512_set1_ps(totals[r])));
     }
 }
@@ -198,27 +203,136 @@ template <int V> static constexpr decltype(&attend_from<1, V>) ATTEND[QUERIES] =
     attend_from<1, V>, attend_from<2, V>, attend_from<3, V>, attend_from<4, V>};
 
 // Scaled dot-product attention of queries (documents, heads, queries, features) to keys and values (documents, heads,
-// keys, features), with a bias (documents, heads, queries, keys) of the scores, or none: mixed (documents, heads,
-// queries, features). Features are a multiple of 32.
+// keys, features), with a bias (documents, heads, queries, keys) of the scores: mixed (documents, heads, queries,
+// features). Features are a multiple of 32.
 //
-// strides: of query, key, value and bias, whose last axis is contiguous.
 // scores: room for documents * heads * queries * keys numbers.
-extern "C" void attend(const float* query, const float* key, const float* value, const float* bias, float* scores,
-                       float* mixed, int64_t documents, int64_t heads, int64_t queries, int64_t keys, int64_t features,
-                       const Strides* strides) {
+static void attend(Heads query, Heads key, Heads value, Heads bias, Heads mixed, int64_t documents, int64_t heads,
+                   int64_t queries, int64_t keys, int64_t features, float* scores) {
+    const auto* functions = features % (6 * LANES) == 0 ? ATTEND<6> : features % (4 * LANES) ? ATTEND<2> : ATTEND<4>;
 #pragma omp parallel for if (documents * heads * queries * keys * features >= WORK)
-    for (int64_t index = 0; index < documents * heads; index++) {
-        const int64_t document = index / heads, head = index % heads;
-        const auto first = [&](const float* values, int tensor) {
-            return values + document * strides[tensor].document + head * strides[tensor].head;
-        };
-        for (int64_t row = 0; row < queries; row += QUERIES) {
-            const int64_t count = queries - row < QUERIES ? queries - row : QUERIES, done = index * queries + row;
-            const auto* functions = features % (6 * LANES) == 0 ? ATTEND<6> : features % (4 * LANES) ? ATTEND<2> : ATTEND<4>;
-            functions[count - 1](first(query, QUERY) + row * strides[QUERY].row, first(key, KEY), first(value, VALUE),
-                     bias ? first(bias, BIAS) + row * strides[BIAS].row : bias, keys, features, strides,
-                     scores + done * keys, mixed + done * features);
+    for (int64_t index = 0; index < documents * heads; index++)
+        for (int64_t row = 0, d = index / heads, h = index % heads; row < queries; row += QUERIES)
+            functions[queries - row < QUERIES ? queries - row - 1 : QUERIES - 1](
+                query.from(d, h, row), key.from(d, h, 0), value.from(d, h, 0), bias.from(d, h, row),
+                mixed.from(d, h, row), keys, features, scores + (index * queries + row) * keys);
+}
+
+// Layer normalisation of rows whose size is a multiple of 16.
+static void normalise(const float* rows, int64_t count, int64_t dim, const float* weight, const float* bias,
+                      float* normalised) {
+#pragma omp parallel for if (count * dim >= WORK)
+    for (int64_t r = 0; r < count; r++) {
+        __m512 sum = _mm512_setzero_ps(), squares = sum;
+        for (int64_t f = r * dim; f < (r + 1) * dim; f += LANES) sum = _mm512_add_ps(sum, _mm512_loadu_ps(rows + f));
+        const __m512 mean = _mm512_set1_ps(_mm512_reduce_add_ps(sum) / dim);
+        for (int64_t f = r * dim; f < (r + 1) * dim; f += LANES) {
+            const __m512 centred = _mm512_sub_ps(_mm512_loadu_ps(rows + f), mean);
+            squares = _mm512_fmadd_ps(centred, centred, squares);
         }
+        const __m512 scale = _mm512_set1_ps(1 / __builtin_sqrtf(_mm512_reduce_add_ps(squares) / dim + EPSILON));
+        for (int64_t f = 0; f < dim; f += LANES) {
+            const __m512 centred = _mm512_sub_ps(_mm512_loadu_ps(rows + r * dim + f), mean);
+            const __m512 factor = _mm512_mul_ps(scale, _mm512_loadu_ps(weight + f));
+            _mm512_storeu_ps(normalised + r * dim + f, _mm512_fmadd_ps(centred, factor, _mm512_loadu_ps(bias + f)));
+        }
+    }
+}
+
+enum Activation : int64_t { RELU, GELU, SILU };
+
+static __m512 activate(__m512 x, Activation activation) {
+    const __m512 zero = _mm512_setzero_ps(), one = _mm512_set1_ps(1.0f);
+    if (activation == RELU) return _mm512_max_ps(zero, x); // NaN stays, as the second operand
+    const __m512 magnitude = _mm512_abs_ps(x);
+    const __mmask16 negative = _mm512_cmp_ps_mask(x, zero, _CMP_LT_OQ);
+    __m512 probability; // times x
+    if (activation == SILU) {
+        const __m512 power = exponential(_mm512_sub_ps(zero, magnitude));
+        probability = _mm512_div_ps(_mm512_mask_blend_ps(negative, one, power), _mm512_add_ps(one, power));
+    } else {
+        // The complementary error function of |x| / sqrt(2), to within 1.5e-7 (Abramowitz and Stegun, 7.1.26).
+        const __m512 t = _mm512_div_ps(one, _mm512_fmadd_ps(magnitude, _mm512_set1_ps(0.231641888f), one));
+        constexpr float coefficients[] = {-1.453152027f, 1.421413741f, -0.284496736f, 0.254829592f};
+        __m512 sum = _mm512_set1_ps(1.061405429f);
+#pragma GCC unroll 4
+        for (float coefficient : coefficients) sum = _mm512_fmadd_ps(sum, t, _mm512_set1_ps(coefficient));
+        const __m512 half_square = _mm512_mul_ps(_mm512_mul_ps(x, x), _mm512_set1_ps(-0.5f));
+        const __m512 tail =
+            _mm512_mul_ps(_mm512_mul_ps(sum, t), _mm512_mul_ps(exponential(half_square), _mm512_set1_ps(0.5f)));
+        probability = _mm512_mask_blend_ps(negative, _mm512_sub_ps(one, tail), tail);
+    }
+    return _mm512_mul_ps(x, probability);
+}
+
+// Of a decoder layer: packed weights of `int8_linear`; weight and bias of the normalisation of each residual connection;
+// keys and values of earlier tokens (2, caches, heads, capacity, features); those of the memory (documents, heads, keys,
+// features), and the bias of their scores (documents, bias_heads, keys).
+struct Layer {
+    const int8_t *project, *out, *cross_query, *cross_out, *widen, *narrow;
+    const float* norms[3][2];
+    float *cached, *key, *value, *bias;
+};
+
+// The rows of a document have caches of their own, as samples, or share one, as beams. `used` slots of `capacity` are
+// read.
+struct Shape {
+    int64_t layers, pre;
+    Activation activation;
+    int64_t heads, features, width, documents, rows, keys, bias_heads, caches, capacity, used;
+};
+
+// Apply all layers of a decoder to the newest tokens (documents * rows, heads * features), in place.
+//
+// slots: (documents * rows), that of each newest token in its cache. ancestry: (documents * rows, capacity), bias of the
+// scores of earlier tokens.
+// scratch: room for the rows of all documents times 3 * dim + max(3 * dim, width) + heads * max(used, keys) + 1 +
+//     max(dim, width) / 4 numbers.
+extern "C" void decode(const Layer* layers, const Shape* shape, const int64_t* slots, float* ancestry, float* states,
+                       float* scratch) {
+    const auto [count, pre, activation, heads, features, width, documents, queries, keys, bias_heads, caches, capacity,
+                used] = *shape;
+    const int64_t dim = heads * features, rows = documents * queries, beams = rows / caches;
+    const int64_t wide = width > 3 * dim ? width : 3 * dim;
+    float *input = scratch, *mixed = input + rows * dim, *output = mixed + rows * dim, *widened = output + rows * dim;
+    float *scores = widened + rows * wide, *quantized = scores + rows * heads * (used > keys ? used : keys);
+    for (const Layer* layer = layers; layer < layers + count; layer++) {
+        const auto enter = [&](int residual) {
+            if (!pre) return (const float*)states;
+            normalise(states, rows, dim, layer->norms[residual][0], layer->norms[residual][1], input);
+            return (const float*)input;
+        };
+        const auto leave = [&](int residual) {
+            for (int64_t f = 0; f < rows * dim; f += LANES)
+                _mm512_storeu_ps(states + f, _mm512_add_ps(_mm512_loadu_ps(states + f), _mm512_loadu_ps(output + f)));
+            if (!pre) normalise(states, rows, dim, layer->norms[residual][0], layer->norms[residual][1], states);
+        };
+        int8_linear(enter(0), rows, dim, layer->project, 3 * dim, widened, quantized);
+        const Heads earlier = {layer->cached, heads * capacity * features, capacity * features, features};
+        const Heads later = {earlier.data + caches * earlier.document, earlier.document, earlier.head, earlier.row};
+        for (int64_t row = 0; row < rows; row++)
+            for (int64_t f = 0; f < dim; f += LANES) {
+                const int64_t slot = earlier.from(row / beams, f / features, slots[row]).data - earlier.data + f % features;
+                _mm512_storeu_ps(earlier.data + slot, _mm512_loadu_ps(widened + row * 3 * dim + dim + f));
+                _mm512_storeu_ps(later.data + slot, _mm512_loadu_ps(widened + row * 3 * dim + 2 * dim + f));
+            }
+        attend({widened, beams * 3 * dim, features, 3 * dim}, earlier, later, {ancestry, beams * capacity, 0, capacity},
+               {mixed, beams * dim, features, dim}, caches, heads, beams, used, features, scores);
+        int8_linear(mixed, rows, dim, layer->out, dim, output, quantized);
+        leave(0);
+        int8_linear(enter(1), rows, dim, layer->cross_query, dim, widened, quantized);
+        const Heads key = {layer->key, heads * keys * features, keys * features, features};
+        attend({widened, queries * dim, features, dim}, key, {layer->value, key.document, key.head, key.row},
+               {layer->bias, bias_heads * keys, bias_heads > 1 ? keys : 0, 0}, {mixed, queries * dim, features, dim},
+               documents, heads, queries, keys, features, scores);
+        int8_linear(mixed, rows, dim, layer->cross_out, dim, output, quantized);
+        leave(1);
+        int8_linear(enter(2), rows, dim, layer->widen, width, widened, quantized);
+#pragma omp parallel for if (rows * width >= WORK)
+        for (int64_t f = 0; f < rows * width; f += LANES)
+            _mm512_storeu_ps(widened + f, activate(_mm512_loadu_ps(widened + f), activation));
+        int8_linear(widened, rows, width, layer->narrow, dim, output, quantized);
+        leave(2);
     }
 }
 
@@ -240,22 +354,22 @@ static __m512 logarithm(__m512 x) {
     return _mm512_fmadd_ps(power, _mm512_set1_ps(0.693147181f), rest);
 }
 
-// Dot products of rows (rows, features) with keys (features, keys): scores (rows, keys). Features are a multiple of
-// FEATURES, of which the keys are read side by side, so that the sums stay in the cache.
-static void multiply_keys(const float* rows, int64_t count, const float* key, int64_t keys, int64_t features,
-                          float* scores) {
+// Multiply rows (rows, features) with a matrix (features, columns) and add an offset to each column: products (rows,
+// columns). Features are a multiple of FEATURES, of which the matrix is read side by side: the sums stay in the cache.
+static void multiply_columns(const float* rows, int64_t count, const float* matrix, const float* offsets,
+                             int64_t columns, int64_t features, float* products) {
     for (int64_t f = 0; f < features; f += FEATURES)
-        for (int64_t k = 0; k < keys; k += LANES) {
-            const __mmask16 exist = keys - k >= LANES ? 0xffff : (1 << (keys - k)) - 1;
+        for (int64_t k = 0; k < columns; k += LANES) {
+            const __mmask16 exist = columns - k >= LANES ? 0xffff : (1 << (columns - k)) - 1;
             __m512 part[FEATURES];
 #pragma GCC unroll 8
-            for (int n = 0; n < FEATURES; n++) part[n] = _mm512_maskz_loadu_ps(exist, key + (f + n) * keys + k);
+            for (int n = 0; n < FEATURES; n++) part[n] = _mm512_maskz_loadu_ps(exist, matrix + (f + n) * columns + k);
             for (int64_t r = 0; r < count; r++) {
-                __m512 sum = f ? _mm512_maskz_loadu_ps(exist, scores + r * keys + k) : _mm512_setzero_ps();
+                __m512 sum = _mm512_maskz_loadu_ps(exist, (f ? products + r * columns : offsets) + k);
 #pragma GCC unroll 8
                 for (int n = 0; n < FEATURES; n++)
                     sum = _mm512_fmadd_ps(_mm512_set1_ps(rows[r * features + f + n]), part[n], sum);
-                _mm512_mask_storeu_ps(scores + r * keys + k, exist, sum);
+                _mm512_mask_storeu_ps(products + r * columns + k, exist, sum);
             }
         }
 }
@@ -284,9 +398,9 @@ static void log_softmax(float* logits, int64_t count, float generate) {
 
 // Add the probability of copies to log-probabilities of the tokens of a source: the attention logits `scores`, of which
 // those of a token are added up at its first position.
-static void add_copies(float* log_probs, float* scores, const float* bias, float copy, const int64_t* ids,
-                       const int64_t* first, int64_t keys) {
-    const float total = softmax(scores, bias, keys, 1.0f);
+static void add_copies(float* log_probs, float* scores, float copy, const int64_t* ids, const int64_t* first,
+                       int64_t keys) {
+    const float total = softmax(scores, nullptr, keys, 1.0f);
     const __m512 share = _mm512_div_ps(exponential(_mm512_set1_ps(copy)), _mm512_set1_ps(total));
     for (int64_t k = 0; k < keys; k++) {
         const float weight = scores[k];
@@ -321,12 +435,12 @@ extern "C" void pointer_log_probs(float* logits, const float* query, const float
     for (int64_t index = 0; index < documents * groups; index++) {
         const int64_t document = index / groups, start = index % groups * GROUP;
         const int64_t row = document * rows + start, count = rows - start < GROUP ? rows - start : GROUP;
-        multiply_keys(query + row * features, count, key + document * features * keys, keys, features,
-                      scores + row * keys);
+        multiply_columns(query + row * features, count, key + document * features * keys, bias + document * keys, keys,
+                         features, scores + row * keys);
         for (int64_t r = row; r < row + count; r++) {
             log_softmax(logits + r * vocabulary, vocabulary, generate[r]);
-            add_copies(logits + r * vocabulary, scores + r * keys, bias + document * keys, copy[r],
-                       ids + document * keys, first + document * keys, keys);
+            add_copies(logits + r * vocabulary, scores + r * keys, copy[r], ids + document * keys,
+                       first + document * keys, keys);
         }
     }
 }

@@ -8,14 +8,8 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
-FEATURES = 32
-"""Features of a head must be a multiple of this number."""
-MAX_QUERIES = 16
-"""Queries of a head up to which the kernel of torch takes longer, as it is made for blocks of them."""
-POINTER_FEATURES = 8
-"""Features of a pointer's keys must be a multiple of this number."""
-_STRIDES = ctypes.c_int64 * 16
-"""Of queries, keys, values and bias, four axes each."""
+FEATURES_MULTIPLE = 8
+"""Numbers of features that are multiplied in single precision must be multiples of this one."""
 
 
 @cache
@@ -29,50 +23,24 @@ def load_kernels() -> ctypes.CDLL | None:
         return None
     pointer, size = ctypes.c_void_p, ctypes.c_int64
     library.int8_linear.argtypes = (pointer, size, size, pointer, size, pointer, pointer)
-    library.attend.argtypes = (*(pointer,) * 6, *(size,) * 5, pointer)
+    library.decode.argtypes = (pointer,) * 6
     library.pointer_log_probs.argtypes = (*(pointer,) * 9, *(size,) * 5)
-    library.int8_linear.restype = library.attend.restype = library.pointer_log_probs.restype = None
+    for kernel in (library.int8_linear, library.decode, library.pointer_log_probs):
+        kernel.restype = None
     return library
 
 
-def few_query_attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None) -> Tensor | None:
-    """Scaled dot-product attention of few queries without gradients, as in a decoding step.
-
-    The kernel of torch is made for blocks of queries. Here a result depends neither on the other queries and documents
-    nor on keys whose bias is -inf, not even in the last bit.
-
-    Args:
-        query: (batch, heads, target, head_dim).
-        key: (batch, heads, length, head_dim).
-        value: (batch, heads, length, head_dim), finite everywhere.
-        bias: Added to the scores, broadcast to (batch, heads, target, length); None for none.
-
-    Returns:
-        (batch, heads, target, head_dim), undefined where a query sees no key; None where the kernel does not apply.
-    """
-    documents, heads, queries, features = query.shape
+def kernels_for(*tensors: Tensor) -> ctypes.CDLL | None:
+    """Return the compiled kernels if they compute with these tensors, without gradients."""
     if (
-        queries > MAX_QUERIES
-        or features % FEATURES
-        or key.shape != value.shape
-        or (documents, heads, features) != (*key.shape[:2], key.size(3))  # the kernel does not broadcast
-        or (kernels := _kernels_for(query, key, value)) is None
+        torch.is_grad_enabled()
+        or any(tensor.dtype is not torch.float32 or tensor.device.type != "cpu" for tensor in tensors)
+        or torch.compiler.is_exporting()
+        or is_in_torch_dispatch_mode()  # which counts the operators of torch
+        or not all(tensor.is_contiguous() for tensor in tensors)
     ):
         return None
-    strides = (*query.stride(), *key.stride(), *value.stride())
-    if bias is not None:
-        if bias.dtype is not torch.float32:
-            return None
-        strides += bias.expand(documents, heads, queries, key.size(2)).stride()
-    if strides[3::4] != (1,) * (len(strides) // 4):
-        return None
-    mixed, scores = query.new_empty(query.shape), query.new_empty(documents * heads * queries * key.size(2))
-    kernels.attend(
-        *(query.data_ptr(), key.data_ptr(), value.data_ptr(), None if bias is None else bias.data_ptr()),
-        *(scores.data_ptr(), mixed.data_ptr(), documents, heads, queries, key.size(2), features),
-        _STRIDES(*strides),
-    )
-    return mixed
+    return load_kernels()
 
 
 def pointer_log_probs(
@@ -95,9 +63,9 @@ def pointer_log_probs(
     key, bias, ids, first = (precomputed[name] for name in ("key", "bias", "ids", "first"))
     documents, rows, features = query.shape
     tensors = (logits, query, key, bias, generate, copy)
-    if features % POINTER_FEATURES or (kernels := _kernels_for(*tensors)) is None:
+    if features % FEATURES_MULTIPLE or not (ids.is_contiguous() and first.is_contiguous()):
         return None
-    if not all(tensor.is_contiguous() for tensor in (*tensors, ids, first)):
+    if (kernels := kernels_for(*tensors)) is None:
         return None
     scores = query.new_empty(documents * rows * key.size(2))
     kernels.pointer_log_probs(
@@ -105,15 +73,3 @@ def pointer_log_probs(
         *(documents, rows, logits.size(2), key.size(2), features),
     )
     return logits
-
-
-def _kernels_for(*tensors: Tensor) -> ctypes.CDLL | None:
-    """Return the compiled kernels if they compute with these tensors."""
-    if (
-        torch.is_grad_enabled()
-        or any(tensor.dtype is not torch.float32 or tensor.device.type != "cpu" for tensor in tensors)
-        or torch.compiler.is_exporting()
-        or is_in_torch_dispatch_mode()  # which counts the operators of torch
-    ):
-        return None
-    return load_kernels()

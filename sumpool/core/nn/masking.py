@@ -8,7 +8,6 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-from sumpool.core.nn.kernels import few_query_attention
 from sumpool.core.nn.numerics import at_least_float32
 from sumpool.core.nn.quantization import has_packed_bf16
 
@@ -66,15 +65,6 @@ def dot_product_attention(
         scores = scores.masked_fill(~bias, lowest) if is_mask else scores + bias.to(scores.dtype).clamp(min=lowest / 2)
     mixed: Tensor = scores.softmax(-1) @ value
     return mixed
-
-
-def step_attention(query: Tensor, key: Tensor, value: Tensor, bias: Tensor) -> Tensor:
-    """Scaled dot-product attention from the newest tokens of a decoding step; see `dot_product_attention`.
-
-    Elsewhere the number of queries depends on batch mates, and with it the kernel and the last bits would.
-    """
-    mixed = few_query_attention(query, key, value, bias)
-    return dot_product_attention(query, key, value, bias) if mixed is None else mixed
 
 
 def _prefers_products(query: Tensor, key: Tensor) -> bool:
