@@ -374,6 +374,16 @@ static void multiply_columns(const float* rows, int64_t count, const float* matr
         }
 }
 
+// Map x (rows, inputs) to y (rows, outputs): a linear layer with weights (inputs, outputs), of few outputs. Inputs are a
+// multiple of FEATURES.
+extern "C" void small_linear(const float* x, int64_t rows, int64_t inputs, const float* weights, const float* bias,
+                             int64_t outputs, float* y) {
+#pragma omp parallel for if (rows * inputs * outputs >= WORK)
+    for (int64_t row = 0; row < rows; row += GROUP)
+        multiply_columns(x + row * inputs, rows - row < GROUP ? rows - row : GROUP, weights, bias, outputs, inputs,
+                         y + row * outputs);
+}
+
 // Add `generate` to the log-softmax of a row of logits, in place.
 static void log_softmax(float* logits, int64_t count, float generate) {
     __m512 largest = _mm512_set1_ps(-__builtin_inff()), sum = _mm512_setzero_ps();

@@ -24,8 +24,9 @@ def load_kernels() -> ctypes.CDLL | None:
     pointer, size = ctypes.c_void_p, ctypes.c_int64
     library.int8_linear.argtypes = (pointer, size, size, pointer, size, pointer, pointer)
     library.decode.argtypes = (pointer,) * 6
+    library.small_linear.argtypes = (pointer, size, size, pointer, pointer, size, pointer)
     library.pointer_log_probs.argtypes = (*(pointer,) * 9, *(size,) * 5)
-    for kernel in (library.int8_linear, library.decode, library.pointer_log_probs):
+    for kernel in (library.int8_linear, library.decode, library.small_linear, library.pointer_log_probs):
         kernel.restype = None
     return library
 

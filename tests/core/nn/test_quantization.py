@@ -16,6 +16,7 @@ from sumpool.core.nn.quantization import (
     Int8Linear,
     PackedLinear,
     Precision,
+    SmallLinear,
     UnquantizedLinear,
     has_int8,
     has_packed_bf16,
@@ -32,6 +33,7 @@ SMALL = ["model.dim=32", "model.heads=4", "model.feed_forward=48", "model.decode
 VOCAB = 300
 NEEDS_INT8 = pytest.mark.skipif(not has_int8(), reason="needs fbgemm")
 NEEDS_BF16 = pytest.mark.skipif(not has_packed_bf16(), reason="needs oneDNN with bf16")
+NEEDS_KERNELS = pytest.mark.skipif(load_kernels() is None, reason="needs compiled kernels and AVX512-VNNI")
 LAYERS = [PackedLinear, pytest.param(Int8Linear, marks=NEEDS_INT8)]
 PRECISIONS: list[Precision] = ["fp32", "bf16", *(["int8"] if has_int8() else [])]  # type: ignore[list-item]
 SIZES = [(100, 37), (64, 64), (33, 200)]
@@ -99,7 +101,7 @@ def test_int8_rows_are_bitwise_independent_of_their_batch(inputs: int, outputs: 
 
 
 @NEEDS_INT8
-@pytest.mark.skipif(load_kernels() is None, reason="needs compiled kernels and AVX512-VNNI")
+@NEEDS_KERNELS
 @pytest.mark.parametrize(("inputs", "outputs"), [*SIZES, (512, 3_000), (7, 1)])
 def test_compiled_layers_have_the_bits_of_torch(inputs: int, outputs: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = make_linear(inputs, outputs)
@@ -112,6 +114,21 @@ def test_compiled_layers_have_the_bits_of_torch(inputs: int, outputs: int, monke
         for count in (*range(8), 193, 700):
             torch.testing.assert_close(layer(rows[:count]), of_torch(rows[:count]), atol=0, rtol=0, equal_nan=True)
         assert torch.equal(layer(rows[9:].T.contiguous().T), layer(rows[9:]))
+
+
+@NEEDS_KERNELS
+@pytest.mark.parametrize(("inputs", "outputs"), [(8, 1), (32, 17), (256, 128)])
+def test_small_layers_equal_plain_ones(inputs: int, outputs: int) -> None:
+    plain, rows, kernels = make_linear(inputs, outputs), torch.randn(71, inputs), load_kernels()
+    assert kernels is not None
+    mapped = SmallLinear(kernels, plain.weight, plain.bias)(rows)
+    torch.testing.assert_close(mapped, plain(rows), atol=1e-5, rtol=1e-5)
+    without_bias = SmallLinear(kernels, plain.weight)
+    torch.testing.assert_close(without_bias(rows), rows @ plain.weight.T, atol=1e-5, rtol=1e-5)
+    alone = torch.cat([without_bias(row[None]) for row in rows])
+    assert torch.equal(without_bias(rows), alone)
+    assert torch.equal(without_bias(rows.T.contiguous().T[:70].view(7, 10, inputs)).flatten(0, 1), alone[:70])
+    assert torch.equal(SmallLinear(kernels, plain.weight, plain.bias)(rows[:0]), plain(rows[:0]))
 
 
 @pytest.mark.parametrize("kind", LAYERS)
@@ -161,7 +178,8 @@ def test_layers_are_replaced_where_that_gains(precision: Precision, encoder: Pre
         assert kinds == [nn.Linear, PackedLinear, PackedLinear, UnquantizedLinear, PackedLinear, PackedLinear]
     elif precision == "int8":
         in_encoder = PackedLinear if encoder else Int8Linear
-        assert kinds == [in_encoder, Int8Linear, PackedLinear, UnquantizedLinear, PackedLinear, Int8Linear]
+        in_pointer = PackedLinear if load_kernels() is None else SmallLinear
+        assert kinds == [in_encoder, Int8Linear, PackedLinear, UnquantizedLinear, in_pointer, Int8Linear]
         assert not encoder or model.encoder[0].dtype == torch.bfloat16
     else:
         assert {weights.dtype for weights in model.parameters()} == {torch.bfloat16}
