@@ -25,6 +25,7 @@ from torch import Tensor
 
 from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NO_RULES, Constraint, Rules, after_all, can_apply_on_device
+from sumpool.core.nn.kernels import draw
 from sumpool.core.nn.numerics import round_up, to_device
 from sumpool.special_tokens import SpecialTokens
 
@@ -417,6 +418,9 @@ def draw_tokens(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) 
     Returns:
         (rows,), `NAN` where log-probabilities are.
     """
+    compiled = draw(log_probs, draws, temperature, eos)
+    if compiled is not None:
+        return compiled
     best = log_probs.amax(-1, keepdim=True)
     weights = log_probs.sub_(best).div_(temperature).exp_()  # (rows, vocab)
     vocab = weights.size(1)

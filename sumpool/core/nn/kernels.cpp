@@ -1,5 +1,5 @@
-// Kernels of inference on a CPU with AVX-512 VNNI: linear layers, a decoding step of all layers, and the distribution
-// of a pointer-generator.
+// Kernels of inference on a CPU with AVX-512 VNNI: linear layers, a decoding step of all layers, the distribution of a
+// pointer-generator, and draws from distributions.
 //
 // Compiled by `.ci/hatch_build.py`, called by `kernels.py`; needs no library but OpenMP, which is the one that torch has
 // loaded.
@@ -17,6 +17,7 @@ constexpr int64_t WORK = 1 << 17;          // products from which threads share 
 constexpr float EPSILON = 1e-5f;           // added to variances, as by `torch.nn.LayerNorm`
 constexpr int64_t FEATURES = 8;            // of a matrix in single precision that are multiplied together
 constexpr int64_t GROUP = 8;               // rows that a thread multiplies with it
+constexpr int64_t DRAWN = 128;             // tokens whose probabilities are added up before one of them is drawn
 
 typedef int32_t Int32 __attribute__((aligned(1), may_alias));
 
@@ -451,6 +452,56 @@ extern "C" void pointer_log_probs(float* logits, const float* query, const float
             log_softmax(logits + r * vocabulary, vocabulary, generate[r]);
             add_copies(logits + r * vocabulary, scores + r * keys, copy[r], ids + document * keys,
                        first + document * keys, keys);
+        }
+    }
+}
+
+// Sum of some weights, in single precision.
+static float sum_weights(const float* weights, int64_t count) {
+    __m512 sum = _mm512_setzero_ps();
+    for (int64_t k = 0; k < count; k += LANES)
+        sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(count - k >= LANES ? 0xffff : (1 << (count - k)) - 1, weights + k));
+    return _mm512_reduce_add_ps(sum);
+}
+
+// Draw a token for each row of log-probabilities (rows, vocabulary), which are overwritten, at a temperature: that at
+// which the cumulative distribution exceeds the number in `draws` (rows). Without any, it is `none`; with a NaN, -1.
+extern "C" void draw(float* log_probs, const float* draws, int64_t rows, int64_t vocabulary, float temperature,
+                     int64_t none, int64_t* tokens) {
+#pragma omp parallel for if (rows * vocabulary >= WORK)
+    for (int64_t row = 0; row < rows; row++) {
+        float* weights = log_probs + row * vocabulary;
+        __m512 largest = _mm512_set1_ps(-__builtin_inff());
+        __mmask16 undefined = 0;
+        for (int64_t k = 0; k < vocabulary; k += LANES) {
+            const __mmask16 exist = vocabulary - k >= LANES ? 0xffff : (1 << (vocabulary - k)) - 1;
+            const __m512 part = _mm512_maskz_loadu_ps(exist, weights + k);
+            undefined |= _mm512_cmp_ps_mask(part, part, _CMP_UNORD_Q);
+            largest = _mm512_mask_max_ps(largest, exist, largest, part);
+        }
+        const float best = _mm512_reduce_max_ps(largest);
+        tokens[row] = undefined ? -1 : none;
+        if (undefined || best == -__builtin_inff()) continue;
+        const auto size = [&](int64_t first) { return vocabulary - first < DRAWN ? vocabulary - first : DRAWN; };
+        double total = 0;
+        for (int64_t first = 0; first < vocabulary; first += DRAWN) {
+            for (int64_t k = first; k < first + size(first); k += LANES) {
+                const int64_t left = first + size(first) - k;
+                const __mmask16 exist = left >= LANES ? 0xffff : (1 << left) - 1;
+                const __m512 part = _mm512_sub_ps(_mm512_maskz_loadu_ps(exist, weights + k), _mm512_set1_ps(best));
+                _mm512_mask_storeu_ps(weights + k, exist,
+                                      exponential(_mm512_div_ps(part, _mm512_set1_ps(temperature))));
+            }
+            total += sum_weights(weights + first, size(first));
+        }
+        double goal = draws[row] * total; // the numbers are below 1
+        int64_t first = 0;
+        for (float sum; first < vocabulary && goal >= (sum = sum_weights(weights + first, size(first))); first += DRAWN)
+            goal -= sum;
+        // By rounding, the sum of a block may exceed that of its tokens, of which the last with a weight is drawn then.
+        for (int64_t k = first; k < first + size(first) && goal >= 0; k++) {
+            if (weights[k] > 0) tokens[row] = k;
+            goal -= weights[k];
         }
     }
 }

@@ -26,7 +26,8 @@ def load_kernels() -> ctypes.CDLL | None:
     library.decode.argtypes = (pointer,) * 6
     library.small_linear.argtypes = (pointer, size, size, pointer, pointer, size, pointer)
     library.pointer_log_probs.argtypes = (*(pointer,) * 9, *(size,) * 5)
-    for kernel in (library.int8_linear, library.decode, library.small_linear, library.pointer_log_probs):
+    library.draw.argtypes = (pointer, pointer, size, size, ctypes.c_float, size, pointer)
+    for kernel in (library.int8_linear, library.decode, library.small_linear, library.pointer_log_probs, library.draw):
         kernel.restype = None
     return library
 
@@ -74,3 +75,24 @@ def pointer_log_probs(
         *(documents, rows, logits.size(2), key.size(2), features),
     )
     return logits
+
+
+def draw(log_probs: Tensor, draws: Tensor, temperature: float, none: int) -> Tensor | None:
+    """Draw a token for every row; see `sumpool.core.decoding.beam.draw_tokens`.
+
+    Args:
+        log_probs: (rows, vocab), overwritten.
+        draws: (rows,), uniform in [0, 1).
+        temperature: Above 0.
+        none: The token where all are forbidden.
+
+    Returns:
+        (rows,), -1 where log-probabilities are NaN; None where the kernel does not apply.
+    """
+    if (kernels := kernels_for(log_probs, draws)) is None:
+        return None
+    tokens = torch.empty(len(draws), dtype=torch.long)
+    kernels.draw(
+        *(log_probs.data_ptr(), draws.data_ptr(), *log_probs.shape, temperature, none, tokens.data_ptr()),
+    )
+    return tokens

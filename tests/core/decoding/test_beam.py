@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from sumpool.core.decoding import beam as decoding_beam
-from sumpool.core.decoding.beam import ROWS_MULTIPLE, draw_tokens, sample, search
+from sumpool.core.decoding.beam import NAN, ROWS_MULTIPLE, draw_tokens, sample, search
 from sumpool.core.decoding.config import Hypothesis, Lengths, Ranking
 from sumpool.core.decoding.constraints import NoRepeatTokens, Rules
 from sumpool.special_tokens import BOS, EOS
@@ -299,15 +299,19 @@ def test_samples_end_where_every_token_is_forbidden() -> None:
     assert all(sorted(tokens) == sorted(set(tokens)) for tokens in drawn)
 
 
+@pytest.mark.parametrize("inference", [True, False])  # where there are compiled kernels, and of torch
 @pytest.mark.parametrize(("temperature", "vocabulary"), [(0.5, 5000), (1.0, 5120), (1.0, 50)])
-def test_draws_equal_those_in_double_precision(temperature: float, vocabulary: int) -> None:
+def test_draws_equal_those_in_double_precision(temperature: float, vocabulary: int, inference: bool) -> None:
     log_probs, numbers = (3 * torch.randn(2000, vocabulary)).log_softmax(-1), torch.rand(2000)
     forbidden = torch.rand(2000, vocabulary) < 0.5
     log_probs[forbidden] = -torch.inf
     numbers[:500], numbers[500:1000] = 0, float(np.nextafter(np.float32(1), np.float32(0)))
     sums = (log_probs.double() / temperature).softmax(-1).cumsum(-1)
     expected = torch.searchsorted(sums, numbers[:, None].double() * sums[:, -1:], right=True).squeeze(-1)
-    drawn = draw_tokens(log_probs.clone(), numbers, temperature, EOS)
+    log_probs[1000], log_probs[1001, 7] = -torch.inf, torch.nan
+    expected[1000], expected[1001] = EOS, NAN
+    with torch.inference_mode(inference):
+        drawn = draw_tokens(log_probs.clone(), numbers, temperature, EOS)
+        assert torch.equal(drawn[7:9], draw_tokens(log_probs[7:9].clone(), numbers[7:9], temperature, EOS))
     assert (drawn != expected).sum() <= 2, "but on the border of two tokens"
-    assert not forbidden.gather(1, drawn[:, None]).any()
-    assert torch.equal(drawn[7:9], draw_tokens(log_probs[7:9], numbers[7:9], temperature, EOS))
+    assert not forbidden[:1000].gather(1, drawn[:1000, None]).any()
