@@ -7,7 +7,7 @@ import torch
 from pydantic import Field
 from torch import Tensor, nn
 
-from sumpool.core.nn.numerics import at_least_float32, hash_uniform
+from sumpool.core.nn.numerics import at_least_float32, hash_uniform, sigmoid
 from sumpool.core.tokens import Tokens
 from sumpool.settings import VariantSettings
 
@@ -44,6 +44,21 @@ class Scorer(nn.Module, ABC):
 
 
 @final
+class Direction(nn.Linear):
+    """Linear layer with one output, in at least single precision.
+
+    A matrix product with one column adds in an order that depends on the number of rows, and so on batch mates.
+    """
+
+    def __init__(self, dim: int) -> None:
+        super().__init__(dim, 1)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Map each state: (..., dim) -> (...)."""
+        return (at_least_float32(states) * self.weight[0]).sum(-1) + self.bias
+
+
+@final
 class LinearScorerConfig(ScorerConfig):
     """Linear scorer (Pietruszka et al., section 3): the sigmoid of one learned linear map. O(length * dim).
 
@@ -60,12 +75,11 @@ class LinearScorer(Scorer):
 
     def __init__(self, config: LinearScorerConfig, dim: int) -> None:
         super().__init__(config, dim)
-        self.direction = nn.Linear(dim, 1)
+        self.direction = Direction(dim)
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Score (batch, length) in (0, 1)."""
-        scores: Tensor = self.direction(tokens.states).squeeze(-1).sigmoid()
-        return scores
+        return sigmoid(self.direction(tokens.states))
 
 
 @final
@@ -87,12 +101,11 @@ class NonlinearScorer(Scorer):
     def __init__(self, config: NonlinearScorerConfig, dim: int) -> None:
         super().__init__(config, dim)
         self.hidden = nn.Linear(dim, dim)
-        self.direction = nn.Linear(dim, 1)
+        self.direction = Direction(dim)
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Score (batch, length) in (0, 1)."""
-        scores: Tensor = self.direction(self.hidden(tokens.states).tanh()).squeeze(-1).sigmoid()
-        return scores
+        return sigmoid(self.direction(self.hidden(tokens.states).tanh()))
 
 
 @final
@@ -160,7 +173,7 @@ class CoordinateScorer(Scorer):
 
     def forward(self, tokens: Tokens) -> Tensor:
         """Score (batch, length) in (0, 1)."""
-        return tokens.states[..., self.config.feature].sigmoid()
+        return sigmoid(tokens.states[..., self.config.feature])
 
 
 @final

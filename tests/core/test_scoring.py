@@ -9,6 +9,7 @@ from torch import Tensor
 from sumpool.core.scoring import (
     AttentionMassScorerConfig,
     CoordinateScorerConfig,
+    LinearScorerConfig,
     NonlinearScorer,
     NonlinearScorerConfig,
     RandomScorerConfig,
@@ -23,6 +24,16 @@ def test_nonlinear_is_a_hidden_layer_of_tanh() -> None:
     hidden = torch.tanh(tokens.states @ scorer.hidden.weight.T + scorer.hidden.bias)
     expected = torch.sigmoid((hidden * scorer.direction.weight[0]).sum(-1) + scorer.direction.bias)
     torch.testing.assert_close(scorer(tokens), expected)
+
+
+@torch.inference_mode()
+def test_batch_mates_change_no_bit_of_a_score() -> None:
+    scorer, tokens = LinearScorerConfig().build(256), make_tokens(700)
+    tokens = replace(tokens, states=torch.randn(1, 700, 256))
+    scores = scorer(tokens)
+    for length in range(1, 40):
+        alone = scorer(replace(tokens, states=tokens.states[:, :length]))
+        assert torch.equal(alone, scores[:, :length])
 
 
 def test_coordinate_reads_one_feature() -> None:

@@ -262,26 +262,29 @@ class Chunk:
     Attributes:
         sizes: Real tokens of each block, the longest first.
         full: Whether no block is padded.
-        mask: (blocks, longest), True at real tokens.
+        mask: (blocks, width), True at real tokens.
     """
 
-    def __init__(self, blocks: Sequence[Block], documents: Tensor) -> None:
+    def __init__(self, blocks: Sequence[Block], documents: Tensor, size: int) -> None:
         """Compute indices of tokens.
 
         Args:
             blocks: At least one, the longest first.
             documents: (batch, length), mask of the documents.
+            size: Tokens of a block that is not the last one of its document.
         """
         self.sizes = [block.size for block in blocks]
-        self.full = blocks[-1].size == blocks[0].size > 0
+        self.full = self.sizes[-1] == size
         self._length = documents.size(1)
-        document, first, size = to_device(torch.tensor(blocks), documents).T[..., None]  # (blocks, 1) each
-        offset = torch.arange(max(1, self.sizes[0]), device=documents.device)
-        self.mask = offset < size
+        document, first, size_ = to_device(torch.tensor(blocks), documents).T[..., None]  # (blocks, 1) each
+        # As many keys whatever the batch mates, up to those that attention adds up in the same order.
+        width = min(padded_keys(max(1, self.sizes[0])), size)
+        offset = torch.arange(width, device=documents.device)
+        self.mask = offset < size_
         self._document, self._index = document, first + offset  # index of each token in its document
         self._rows: Tensor | None = None  # indices of the real tokens in the flattened chunk; None where all are real
         if not self.full:  # on the host, which would wait for the mask
-            is_real = torch.arange(max(1, self.sizes[0])) < torch.tensor(self.sizes)[:, None]
+            is_real = torch.arange(width) < torch.tensor(self.sizes)[:, None]
             self._rows = to_device(is_real.flatten().nonzero()[:, 0], documents)
 
     @property
@@ -290,7 +293,7 @@ class Chunk:
         return self.drop_padding(self._document * self._length + self._index)
 
     def gather(self, tokens: Tokens) -> Tokens:
-        """Gather the blocks from their documents: (batch, length) -> (blocks, longest)."""
+        """Gather the blocks from their documents: (batch, length) -> (blocks, width)."""
         index = (self._document, self._index.clamp(max=self._length - 1))
         return replace(
             tokens.map_origins(lambda values: values[index]),
@@ -302,7 +305,7 @@ class Chunk:
         )
 
     def drop_padding(self, values: Tensor) -> Tensor:
-        """Flatten the values of real tokens: (blocks, longest, ...) -> (real, ...)."""
+        """Flatten the values of real tokens: (blocks, width, ...) -> (real, ...)."""
         rows = values.flatten(0, 1)
         return rows if self._rows is None else rows.index_select(0, self._rows)
 
@@ -316,7 +319,6 @@ def make_chunks(mask: Tensor, block: int, max_tokens: int, lengths: Sequence[int
         max_tokens: Tokens of a chunk; a single block may be longer.
         lengths: Real tokens of each document.
     """
-    block = max(1, min(block, mask.size(1)))
     blocks = [
         Block(document, first, min(block, size - first))
         for document, size in enumerate(lengths)
@@ -326,14 +328,14 @@ def make_chunks(mask: Tensor, block: int, max_tokens: int, lengths: Sequence[int
     groups: list[list[Block]] = [[]]
     for part in blocks:
         longest = groups[-1][0].size if groups[-1] else part.size
-        if (len(groups[-1]) + 1) * longest > max_tokens or part.size < longest == blocks[0].size:
+        if (len(groups[-1]) + 1) * longest > max_tokens or part.size < longest == block:
             groups.append([])
         groups[-1].append(part)
-    return [Chunk(group, mask) for group in groups if group]
+    return [Chunk(group, mask, block) for group in groups if group]
 
 
 def join_chunks(chunks: Sequence[Chunk], values: Iterable[Tensor], documents: Tensor) -> Tensor:
-    """Join the values of all chunks, (blocks, longest, ...) each, to documents (batch, length, ...), 0 at padding.
+    """Join the values of all chunks, (blocks, width, ...) each, to documents (batch, length, ...), 0 at padding.
 
     Without gradients, values are written as soon as they are computed, so that few are held at a time.
     """

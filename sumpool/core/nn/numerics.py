@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 
 def round_up(count: int, multiple: int) -> int:
@@ -14,6 +15,11 @@ def round_up(count: int, multiple: int) -> int:
 def at_least_float32(values: Tensor) -> Tensor:
     """Convert half precision to float32; float32 and float64 stay as they are."""
     return values.to(torch.promote_types(values.dtype, torch.float32))
+
+
+def sigmoid(values: Tensor) -> Tensor:
+    """Sigmoid by one formula: on a CPU torch has another for the last numbers of a tensor, which batch mates shift."""
+    return F.logsigmoid(values).exp()
 
 
 def matmul_exactly(left: Tensor, right: Tensor) -> Tensor:

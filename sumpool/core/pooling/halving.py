@@ -18,7 +18,7 @@ from pydantic import Field
 from torch import Tensor
 from torch.nn import functional as F
 
-from sumpool.core.nn.numerics import at_least_float32
+from sumpool.core.nn.numerics import at_least_float32, sigmoid
 from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import Keep, Pooled, ScoredPooler, ScoredPoolerConfig, keep_all, keep_counts, max_kept
 from sumpool.core.tokens import Tokens
@@ -40,9 +40,9 @@ class Peak(Settings):
     def weight(self, left: Tensor, right: Tensor) -> Tensor:
         """Weight of the left scores of pairs, of equal shapes: at least 0.5 where the left is better."""
         if self.kind == "double_exponential":
-            return (self.base**left - self.base**right).sigmoid()
+            return sigmoid((math.log(self.base) * left).exp() - (math.log(self.base) * right).exp())
         factor = self.base if self.kind == "scaled" else 1.0
-        return (factor * (left - right)).sigmoid()
+        return sigmoid(factor * (left - right))
 
 
 @final

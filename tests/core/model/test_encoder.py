@@ -11,6 +11,7 @@ from sumpool.core.model import encoder as encoder_module
 from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Encoder, Memory, group_layers
 from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.core.nn.layers import one_thread
 from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import Pooled, Pooler, keep_all
 from sumpool.core.pooling.hard import HardPoolerConfig
@@ -188,12 +189,26 @@ def test_gradients_equal_those_of_the_plain_loop(layers: list[dict[str, object]]
 
 
 def test_layers_compute_real_tokens_only() -> None:
-    encoder = make_encoder(blockwise(16), blockwise(16)).eval()
+    encoder = make_encoder(blockwise(128), blockwise(128)).eval()
     inputs: list[Tokens] = []
     encoder.layers[1].register_forward_pre_hook(lambda _, tokens: inputs.append(tokens[0]))
     encoder(*make_documents(130, 48, 0, 33))
     assert sum(int(tokens.mask.sum()) for tokens in inputs) == 130 + 48 + 33
-    assert [(tuple(tokens.mask.shape), tokens.full) for tokens in inputs] == [((13, 16), True), ((2, 2), False)]
+    assert [(tuple(tokens.mask.shape), tokens.full) for tokens in inputs] == [((1, 128), True), ((3, 64), False)]
+
+
+def test_batch_mates_change_no_bit_of_a_document() -> None:
+    pooled = {**blockwise(128), "pool": {"kind": "halving", "keep": 40}}
+    encoder = make_encoder(pooled, blockwise(128), source_length=500).float().eval()
+    lengths = (500, 70, 129, 128, 64, 37, 333, 260, 411)
+    documents = make_documents(*lengths)
+    with torch.inference_mode(), one_thread():
+        together = encoder(*documents)
+        for row, length in enumerate(lengths):
+            alone = encoder(*(part[row : row + 1, :length] for part in documents))
+            for one, batch in ((alone.tokens, together.tokens), (alone.source, together.source)):
+                real = int(one.mask.sum())
+                assert torch.equal(one.states[0, :real], batch.states[row, :real])
 
 
 def test_layers_are_grouped_up_to_a_pooling_or_full_attention() -> None:
