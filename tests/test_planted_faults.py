@@ -103,6 +103,9 @@ def test_the_first_test_that_fails_is_named(tmp_path: Path) -> None:
     (folder / "test_a.py").write_text("def test_passes(): ...\ndef test_fails(): raise ValueError\n")
     assert run_tests(folder, ["test_a.py"]) == "test_a.py::test_fails"
     assert run_tests(folder, ["test_a.py", "--deselect=test_a.py::test_fails"]) == ""
+    spaced = "@pytest.mark.parametrize('x', ['a b - c'])\ndef test_spaces(x): raise ValueError('d] - e')\n"
+    (folder / "test_b.py").write_text(f"import pytest\n{spaced}")
+    assert run_tests(folder, ["test_b.py"]) == "test_b.py::test_spaces[a b - c]"
     (folder / "test_b.py").write_text("import os, subprocess\ndef test_waits(): subprocess.run(['sleep', '100'])\n")
     assert run_tests(folder, ["test_b.py"], limit=3) == "timeout"
     (folder / "test_b.py").write_text("import os\ndef test_dies(): os.abort()\n")

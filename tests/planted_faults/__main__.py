@@ -49,6 +49,8 @@ _HEAD = """\
 | number | line | function | operator | before | after | found by | test | seconds |
 |---|---|---|---|---|---|---|---|---|
 """
+_TEST = r"(\S+?(?:\[.*?\])?)(?: - |$)"
+"""Name of a test in a line of the summary, of which parameters may have spaces."""
 _RUNNING: set[int] = set()
 """Process groups of the test runs."""
 
@@ -112,7 +114,7 @@ def run_tests(folder: Path, arguments: Sequence[str], limit: float | None = None
             _RUNNING.discard(process.pid)
             _kill(process.pid)
             process.wait()
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output.read_text(errors="replace"), re.MULTILINE)
+        failed = re.search(rf"^(?:FAILED|ERROR) {_TEST}", output.read_text(errors="replace"), re.MULTILINE)
     if failed:
         return failed[1]
     return "" if code in (0, 5) else f"exit code {code}"  # 5: no test was selected
