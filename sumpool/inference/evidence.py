@@ -125,5 +125,5 @@ def with_overview(summary: Summary, reading: Reading, selector: SentenceSelector
 def _select(candidates: Candidates, selector: SentenceSelector, count: int) -> tuple[EvidenceSource, ...]:
     if not candidates.indices:
         return ()
-    selected = selector.select(candidates, target=LengthTarget(count, True, 0))
+    selected = selector.select(candidates, target=LengthTarget(count, in_sentences=True))
     return tuple(EvidenceSource.of(index, candidates.sentences[index], text) for index, text in selected)

@@ -151,7 +151,7 @@ class Pipeline:
             if length != (1, "usual"):
                 is_of_model = length.unit == "usual" and not self.config.fast
                 usual = self._model.usual_words if is_of_model else usual_words(words)
-                target = LengthTarget(length.resolve(words, usual), length.unit == "sentences", 0)
+                target = LengthTarget(length.resolve(words, usual), length.unit == "sentences")
                 reading = replace(reading, target=target)
             if for_model or self._needs_model(reading):
                 reading = self._model.encode(reading)

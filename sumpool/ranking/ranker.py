@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
+from math import fsum
 from pathlib import Path
 from typing import Any, Final, NamedTuple, final
 
@@ -219,8 +220,9 @@ def cue_scores(weights: Mapping[str, float], sentences: Iterable[Sequence[str]])
         weights: Weight of each cue.
         sentences: Words of each sentence; those of a heading are scored in the same way.
     """
-    known = ([weights[cue] for cue in sorted(weights.keys() & sentence_cues(words))] for words in sentences)
-    return np.fromiter((sum(values) / len(values) ** 0.5 if values else 0.0 for values in known), np.float64)
+    known = ([weights[cue] for cue in weights.keys() & sentence_cues(words)] for words in sentences)
+    # Exact sums, in whatever order a set is.
+    return np.fromiter((fsum(values) / len(values) ** 0.5 if values else 0.0 for values in known), np.float64)
 
 
 _ARRAYS = tuple(field.name for field in fields(Forest) if field.name != "base")

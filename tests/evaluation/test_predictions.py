@@ -113,6 +113,10 @@ def test_an_extra_summary_is_noted(tmp_path: Path, references: Path) -> None:
     joined, notes = join(summaries(tmp_path, "xabyc"), References.of_file(references))
     assert len(joined) == 3
     assert notes[-1] == "summaries without a reference, left out: 2 (x, y)"
+    path = summaries(tmp_path, "abc")
+    path.write_text(path.read_text() + json.dumps({"id": "x" * 70, "summary": "Long."}))
+    *_, note = join(path, References.of_file(references))[1]
+    assert note == f"summaries without a reference, left out: 1 ({'x' * 60})"
 
 
 def test_a_row_without_its_document_is_reported(tmp_path: Path) -> None:

@@ -45,12 +45,12 @@ class LengthTarget:
     Attributes:
         amount: Number of words or sentences, at least 1.
         in_sentences: Whether sentences are counted instead of words.
-        tokens: Tokens that a written summary of this length is expected to have.
+        tokens: Tokens that a written summary of this length is expected to have; 0 if none is written.
     """
 
     amount: int
     in_sentences: bool
-    tokens: int
+    tokens: int = 0
 
     @property
     def minimum(self) -> int:

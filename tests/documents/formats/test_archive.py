@@ -3,7 +3,8 @@ import zipfile
 
 import pytest
 
-from sumpool.documents.office.archive import DocumentArchive, part_name
+from sumpool.documents.document import TextBlock
+from sumpool.documents.office.archive import DocumentArchive, part_name, unmarked
 from tests.documents.formats.office_files import archive
 
 
@@ -48,3 +49,9 @@ def test_repacked_archives_hold_the_xml_parts_alone() -> None:
 def test_names_of_parts() -> None:
     assert part_name("OEBPS/book.opf", "../images/a b.png") == "images/a b.png"
     assert part_name("book.opf", "/c.xhtml") == "/c.xhtml"
+
+
+def test_characters_behind_the_last_mark_are_text() -> None:
+    marks = next(code for code in range(0xF0000, 0xF1000) if unmarked(TextBlock(f"{chr(code)}a")).text != "a")
+    block = TextBlock(f"{chr(marks)}a")
+    assert unmarked(block) is block

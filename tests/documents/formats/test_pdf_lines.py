@@ -130,6 +130,7 @@ def test_runs_are_joined_to_segments_by_their_places() -> None:
     for runs, texts in [
         ([run("The", 10, 25), run("harbour", 28, 60), run(".", 60, 62)], ["The harbour."]),
         ([run("left", 10, 25), run("right", 45, 60)], ["left", "right"]),
+        ([run("over", 10, 43), run("Next", 10, 30, 112), run("lap", 40, 60)], ["Next", "overlap"]),  # by .3 of the size
         ([run("harbour", 28, 60), run("Next", 10, 30, 112), run("The", 10, 25)], ["Next", "The harbour"]),
         ([run("\x88", 10, 15), run("item", 20, 40)], ["• item"]),
     ]:
