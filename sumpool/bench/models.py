@@ -225,7 +225,7 @@ class LengthSweep:
     def measure(self) -> None:
         """Measure every length, after everything has run on a short document."""
         lengths = with_steps(self.wanted)
-        short = Documents.random(1, min(SHORT, lengths[0] // 2), self.settings.target, self.conditions)
+        short = Documents.random(1, max(1, min(SHORT, lengths[0] // 2)), self.settings.target, self.conditions)
         for number, (cell, costs) in enumerate(self.costs.items()):
             self.check()
             # Peers choose their precision here, which takes minutes where their graphs are exported first.

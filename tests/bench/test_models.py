@@ -268,6 +268,10 @@ def test_a_bar_never_goes_back_and_reaches_its_end() -> None:
     assert heard[0].metrics == {"encode": "16 tokens, model"}
 
 
+def test_a_document_may_have_a_single_token(time: Time) -> None:
+    assert runs(measure(time, 60, (1,))["model", 1]) == 5
+
+
 def test_long_documents_are_approached_in_steps() -> None:
     assert with_steps([512, 1024]) == [512, 1024]
     assert with_steps([65536]) == [1024, 4096, 16384, 65536]
