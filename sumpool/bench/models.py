@@ -235,13 +235,14 @@ class LengthSweep:
             work()
         units = {length: max(1, length // lengths[0]) for length in lengths}  # seconds grow about so
         turns = {length: 1 + self.settings.repeats * (length in self.wanted) for length in lengths}
-        ends = {length: units[length] * turns[length] * len(self.costs) for length in lengths}
-        self.total = sum(ends.values())
-        for index, length in enumerate(lengths, 1):
+        steps = {length: units[length] * turns[length] * len(self.costs) for length in lengths}
+        self.total = sum(steps.values())
+        for length in lengths:
+            end = self.done + steps[length]
             later = sum(longer for longer in self.wanted if longer > length)
             kept = later / (length + later) * max(self.left(), 0.0) if length in self.wanted else 0.0
             self._measure(length, units[length], kept)
-            self.done = sum(ends[shorter] for shorter in lengths[:index])
+            self.done = end  # fewer repetitions may have fitted
         self.report(Progress("bench", self.total, self.total))
 
     def _measure(self, length: int, unit: int, kept: float) -> None:
