@@ -13,7 +13,7 @@ from torch.nn import functional as F
 
 from sumpool.core.nn.layers import merge_heads, split_heads
 from sumpool.core.nn.masking import attend, attend_in_blocks, attention_received
-from sumpool.core.nn.numerics import at_least_float32, matmul_exactly, round_up, to_device
+from sumpool.core.nn.numerics import at_least_float32, matmul_exactly, to_device
 from sumpool.core.nn.positions import build_positions
 from sumpool.core.tokens import Tokens
 from sumpool.settings import VariantSettings
@@ -145,13 +145,13 @@ class Windows:
             lengths: Length of each document, behind which all tokens are padding, on the host; None reads the mask, for
                 which the host waits.
         """
+        length = mask.size(1)
         self.mask = mask
         self.reach = reach
-        self.first = min(first, mask.size(1))
-        length = mask.size(1)
+        self.first = min(first, length)
         exporting = torch.compiler.is_exporting()  # a graph has one layout for all lengths, and keeps empty chunks
         self.chunk, self.margin = (reach, reach) if exporting or length > 3 * reach else (length, 0)
-        self.rest = round_up(length, self.chunk) - length
+        self.rest = -length % self.chunk
         self.non_empty: Tensor | None = None  # indices of the chunks with a real token; None where all have one
         if not exporting:
             chunks = (length + self.rest) // self.chunk
