@@ -19,7 +19,7 @@ from sumpool.settings import OneOf, VariantSettings
 Keep = Annotated[int, Field(ge=1, le=10_000_000, strict=True)] | Annotated[float, Field(gt=0, lt=1)]
 """Vectors to keep: a number, or a fraction of each document's real vectors (1.0 is ambiguous and rejected)."""
 
-_ROUNDING_MARGIN = 1e-9  # exceeds the double-precision rounding error of fraction * length
+_ROUNDING_MARGIN = 1e-12  # exceeds the relative rounding error of fraction * length in double precision
 
 
 class PoolerConfig(VariantSettings):
@@ -113,12 +113,12 @@ def keep_counts(keep: Keep, mask: Tensor) -> Tensor:
     real = mask.sum(1)
     if isinstance(keep, int):
         return real.clamp(max=keep)
-    return (real.double() * keep - _ROUNDING_MARGIN).ceil().long().clamp(min=0)
+    return (real.double() * keep * (1 - _ROUNDING_MARGIN)).ceil().long()
 
 
 def max_kept(keep: Keep, length: int) -> int:
     """Vectors kept of a document of a length without padding, as `keep_counts` computes them."""
-    return min(keep, length) if isinstance(keep, int) else math.ceil(length * keep - _ROUNDING_MARGIN)
+    return min(keep, length) if isinstance(keep, int) else math.ceil(length * keep * (1 - _ROUNDING_MARGIN))
 
 
 def top_k(scores: Tensor, mask: Tensor, keep: Keep) -> tuple[Tensor, Tensor]:

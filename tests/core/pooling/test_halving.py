@@ -32,7 +32,7 @@ def naive(scores: Tensor, keep: int, sort: Sort) -> Tensor:
 
 
 @every_sort
-@pytest.mark.parametrize("keep", [1, 2, 7, 50, 0.03, 0.3, 0.9])
+@pytest.mark.parametrize("keep", [1, 2, 7, 50, 1e-12, 0.03, 0.3, 0.9])
 @pytest.mark.parametrize("max_length", [None, 200])
 def test_equals_the_naive_algorithm(max_length: int | None, keep: float, sort: Sort) -> None:
     """Rounds of longer documents change nothing, be they batch mates or only possible."""

@@ -27,6 +27,8 @@ def test_keep_counts_are_numbers_or_fractions_rounded_up() -> None:
         expected = [min(keep, n) if isinstance(keep, int) else math.ceil(round(n * keep, 6)) for n in lengths]
         assert keep_counts(keep, mask_of(*lengths)).tolist() == expected, keep
         assert [max_kept(keep, length) for length in lengths] == expected, keep
+    assert keep_counts(1e-12, mask_of(0, 1, 100)).tolist() == [0, 1, 1]
+    assert [max_kept(1e-12, length) for length in (0, 1, 100)] == [0, 1, 1]
 
 
 def test_top_k_ignores_padding_and_prefers_the_first_of_ties() -> None:
