@@ -165,7 +165,7 @@ def keep_all(tokens: Tokens) -> Pooled:
     """Pooling that keeps all vectors unchanged."""
 
     def mixture() -> Mixture:
-        members = tokens.mask.new_ones(tokens.mask.shape).cumsum(1)[..., None] - 1
-        return Mixture(members, tokens.mask[..., None].to(tokens.states.dtype), tokens.mask)
+        members = torch.arange(tokens.mask.size(1), device=tokens.mask.device).expand(tokens.mask.shape)
+        return Mixture(members[..., None], tokens.mask[..., None].to(tokens.states.dtype), tokens.mask)
 
     return Pooled(replace(tokens, attention_received=None), mixture)
