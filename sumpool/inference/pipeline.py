@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, Literal, final
 
@@ -49,7 +49,7 @@ class Pipeline:
         splitter: Sentence splitter of the language that the model has learnt.
         language: That language (ISO 639-1).
         selector: Selects the sentences of extractive summaries.
-        load: Loads the model.
+        load: Returns the model; called for the first document that needs it, and for evidence of generated text.
     """
 
     config: DecodingConfig
@@ -66,6 +66,7 @@ class Pipeline:
             CheckpointError: If a file is missing or damaged.
         """
 
+        @cache
         def load() -> "LoadedModel":
             # Imported here, as not all summaries need torch.
             from sumpool.inference.loading import load_run

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -100,6 +101,15 @@ def test_summaries_without_text_have_no_evidence(run_folder: Path) -> None:
     for summary in Pipeline.of(load(run_folder, "abstractive")).summarize(documents, evidence="sources"):
         assert summary.evidence is None
         assert "evidence" not in json.loads(summary.as_json())
+
+
+def test_a_run_is_loaded_once(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_once = Mock(return_value=load(run_folder, "abstractive"))
+    monkeypatch.setattr("sumpool.inference.loading.load_run", load_once)
+    documents = [Document(str(number), story(number, 6)) for number in range(2)]
+    pipeline = Pipeline.open(RunFiles.open(run_folder, ["summarize.mode=abstractive"]))
+    assert all(summary.evidence for summary in pipeline.summarize(documents, evidence="sources"))
+    load_once.assert_called_once()
 
 
 @pytest.mark.slow
