@@ -38,7 +38,7 @@ def main() -> None:
     numbers = [number for number in numbers if number % 10 == TEST][-arguments.documents :]
     pipeline = Pipeline.open(RunFiles.open(SHIPPED, [f"summarize.precision={arguments.precision}"]))
     files = (read_documents(str(arguments.rfcs / f"rfc{number}.txt.gz")) for number in numbers)
-    readings = [pipeline.read(document, for_model=False) for documents in files for document in documents]
+    readings = [pipeline.read(document) for documents in files for document in documents]
     inputs = [(reading, reading.input.item) for reading in readings if reading.input and reading.input.item]
     print(f"{len(inputs)} of {len(readings)} documents are summarised by the model")  # noqa: T201
 

@@ -62,7 +62,7 @@ def _pipeline(focus: str = "") -> Pipeline:
 
 def _questions(document: Document, most: int) -> Iterator[tuple[str, int, int, tuple[SourceSentence, ...]]]:
     """Yield headings of a document: the question, and its sentences with the first and the last of the section."""
-    reading = _pipeline().read(document, for_model=False)
+    reading = _pipeline().read(document)
     sentences, candidates = reading.sentences, find_candidates(reading.sentences)
     headings = [index for index, sentence in enumerate(sentences) if sentence.kind == "heading"]
     keys = {index: heading_key(split_words(sentences[index].text)) for index in headings}

@@ -63,7 +63,7 @@ def readings(pipeline: Pipeline, rfcs: Path, documents: int) -> Iterator[tuple[R
     """Read the documents that are summarised by the model."""
     rows = list(RfcSourceConfig(path=rfcs).examples("test"))
     for row in rows[:: max(1, len(rows) // documents)]:
-        reading = pipeline.read(Document(row.id, row.document), for_model=False)
+        reading = pipeline.read(Document(row.id, row.document))
         if reading.input and reading.input.item:
             yield reading, reading.input.item
 

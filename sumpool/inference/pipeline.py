@@ -113,11 +113,11 @@ class Pipeline:
                 read = reading.input
                 for note in filter(None, (read.note, reading.mismatch) if read and read.item else ()):
                     report(Progress("summarize", done, total, note=f"{reading.document.id}: {note}"))
-            results: Iterable[tuple[Reading, Generated | None, float]] = ((reading, None, 0.0) for reading in group)
             if any(reading.input for reading in group):
                 results = self._model.generate(group, check, lock)
             else:
                 check()
+                results = ((reading, None, 0.0) for reading in group)
             for reading, generated, seconds in results:
                 summary = self._summary(reading, generated, seconds)
                 if evidence and summary.text:
@@ -138,13 +138,8 @@ class Pipeline:
                 report(Progress("summarize", done, total))
                 yield summary
 
-    def read(self, document: Document, *, for_model: bool = True) -> Reading:
-        """Read a document: its sentences, and what the model reads if it is to.
-
-        Args:
-            document: The document.
-            for_model: Whether the model reads it in any case, and not only where it may change the summary.
-        """
+    def read(self, document: Document) -> Reading:
+        """Read a document: its sentences, and what the model reads where it may change the summary."""
         start = time.perf_counter()
         reading = read_document(document, self.splitter, self.language, self.selector, self.config.focus)
         if not reading.reason:
@@ -154,7 +149,7 @@ class Pipeline:
                 usual = self._model.usual_words if is_of_model else usual_words(words)
                 target = LengthTarget(length.resolve(words, usual), length.unit == "sentences")
                 reading = replace(reading, target=target)
-            if for_model or self._needs_model(reading):
+            if self._needs_model(reading):
                 reading = self._model.encode(reading)
         return replace(reading, seconds=time.perf_counter() - start)
 
@@ -185,8 +180,8 @@ class Pipeline:
             if not self.config.fast:
                 extraction = with_cause(extraction, reading.mismatch)
         source, selected = reading.sentences, extraction.selected
-        sentences = [SummarySentence(shown, (source[at].start, source[at].end), at) for at, shown in selected]
         if selected:  # of several documents a paragraph for each, with its name
+            sentences = [SummarySentence(shown, (source[at].start, source[at].end), at) for at, shown in selected]
             between, paragraphs = separator(reading.language), []
             for name, group in groupby(selected, key=lambda pair: source[pair[0]].document):
                 paragraphs.append(between.join(shown for _, shown in group) + (f" [{name}]" if name else ""))
@@ -233,7 +228,7 @@ class Pipeline:
         group: list[Reading] = []
         tokens, limit, most_tokens = 0, min(_FIRST_DOCUMENTS, most), _LOOKAHEAD_BATCHES * self.config.batch_tokens
         for document in documents:
-            reading = self.read(document, for_model=False)
+            reading = self.read(document)
             if not group and not reading.input:
                 yield [reading]
                 continue

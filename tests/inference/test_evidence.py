@@ -197,7 +197,7 @@ def test_a_focus_that_the_document_lacks_is_said() -> None:
 
 def test_similarity_counts_own_words_headings_and_rare_words_most() -> None:
     document = manual(CHAPTERS, 1)
-    reading = Pipeline.open(RunFiles.open(SHIPPED, ["summarize.fast=true"])).read(document, for_model=False)
+    reading = Pipeline.open(RunFiles.open(SHIPPED, ["summarize.fast=true"])).read(document)
     similarity = focus_similarity(document, reading.sentences, "the fee, and a green light", "en").tolist()
     by_text = dict(zip((sentence.text for sentence in reading.sentences), similarity, strict=True))
     texts = (

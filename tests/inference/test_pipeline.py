@@ -80,7 +80,7 @@ def test_lengths_are_those_of_the_settings() -> None:
         ("long", LengthTarget(120, False, 0)),
     ):
         pipeline = open_fast(SHIPPED, f"summarize.length={length}")
-        assert pipeline.read(Document("a", "word " * 1000), for_model=False).target == expected
+        assert pipeline.read(Document("a", "word " * 1000)).target == expected
 
 
 def test_the_last_setting_decides(run_folder: Path) -> None:
