@@ -1,7 +1,7 @@
 """Model card: the README.md of a run folder."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ def model_card(task: Task[Any], run: Path, recipe: BaseRecipe, model: nn.Module,
     best = f"{state.best_loss:.4f} nats per {task.unit} after step {state.best_step:,}"
     table = "\n".join(markdown_table(task.report.load(run).rows()))
     return f"""\
-{_head(run, recipe, model, origin, task.use, task.sizes(recipe))}\
+{_head(task, run, recipe, model, origin)}
 | trained with | {state.step:,} updates, {state.position.epoch} complete epochs |
 | validation loss | {best}, of which these are the weights |
 | seed | {recipe.seed} |
@@ -64,10 +64,10 @@ def imported_card(recipe: Recipe, run: Path, origin: str, model: SummarizationMo
     """Render the model card of an imported model."""
     listed = "\n".join(f"- {escape_markdown_line(difference)}" for difference in differences) or "None."
     origin = f"Summarisation model, imported from {escape_markdown_line(origin)} with sumpool {__version__}"
-    task = find_task(recipe.task)
-    head = _head(run, recipe, model, origin, task.use, task.sizes(recipe), " --set data.prepared=FOLDER")
+    head = _head(find_task(recipe.task), run, recipe, model, origin, " --set data.prepared=FOLDER")
     return f"""\
 {head}
+
 ## Differences from the original
 
 {listed}
@@ -129,12 +129,7 @@ Summarisation model of the family {family} for documents of up to {recipe.model.
 {global_first}\
     print(tokenizer.decode(model.generate(**inputs)[0], skip_special_tokens=True))
 
-| | |
-|---|---|
-| parameters | {sum(parameter.numel() for parameter in model.parameters()):,} |
-| maximum input | {recipe.model.source_length:,} tokens |
-| maximum output | {recipe.model.target_length:,} tokens |
-| vocabulary | {model.vocabulary:,} tokens |
+{_sizes(find_task(recipe.task), recipe, model)}
 
 ## Settings of `summarize` that transformers does not have
 
@@ -147,21 +142,23 @@ Summarisation model of the family {family} for documents of up to {recipe.model.
 
 
 def _head(
-    run: Path, recipe: BaseRecipe, model: nn.Module, kind: str, use: str, sizes: Mapping[str, str], options: str = ""
+    task: Task[Any], run: Path, recipe: BaseRecipe, model: nn.Module, origin: str, evaluate_options: str = ""
 ) -> str:
+    """Render the beginning of a card, up to the sizes of the model."""
     folder = escape_line(shlex.quote(str(run)))
-    rows = "\n".join(f"| {name} | {size} |" for name, size in sizes.items())
     return f"""\
 # {recipe.name}
 
-{kind}.
+{origin}.
 
-    sumpool {use.format(folder)}
-    sumpool evaluate {folder}{options}
+    sumpool {task.use.format(folder)}
+    sumpool evaluate {folder}{evaluate_options}
 
-| | |
-|---|---|
-| parameters | {sum(parameter.numel() for parameter in model.parameters()):,} |
-{rows}
-| vocabulary | {model.vocabulary:,} tokens |
-"""
+{_sizes(task, recipe, model)}"""
+
+
+def _sizes(task: Task[Any], recipe: BaseRecipe, model: nn.Module) -> str:
+    """Render what a model has, reads and writes as a table."""
+    parameters = sum(parameter.numel() for parameter in model.parameters())
+    sizes = {"parameters": f"{parameters:,}", **task.sizes(recipe), "vocabulary": f"{model.vocabulary:,} tokens"}
+    return "\n".join(["| | |", "|---|---|", *(f"| {name} | {size} |" for name, size in sizes.items())])
