@@ -100,7 +100,7 @@ def save_pretrained(
         GENERATION: {  # see `sumpool.pretrained.config.to_decoding_config`
             "num_beams": decoding.beams,
             "length_penalty": decoding.length_penalty,
-            "early_stopping": decoding.early_stopping if decoding.length_formula == "transformers" else "never",
+            "early_stopping": decoding.early_stopping or ("never" if decoding.length_formula == "sumpool" else False),
             "no_repeat_ngram_size": decoding.no_repeat_tokens,
             "min_length": lengths.minimum + 1 if lengths.minimum else 0,
             "max_length": lengths.maximum + 1 + decoding.force_end,

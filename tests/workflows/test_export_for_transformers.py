@@ -11,6 +11,8 @@ from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 from sumpool.errors import CheckpointError
 from sumpool.inference.loading import load_for_generation, load_model
 from sumpool.pretrained.config import ImportOptions
+from sumpool.pretrained.save import save_pretrained
+from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.training.weights import weights_of
 from sumpool.workflows.export_model import export_model
 from sumpool.workflows.import_model import import_model
@@ -84,6 +86,20 @@ def test_weights_may_be_rounded_and_the_card_says_what_is_missing(original: Path
     assert card.startswith("---\nlibrary_name: transformers\npipeline_tag: summarization\n---\n")
     assert "- on_overflow: select" in card
     assert ("global_attention_mask" in card) == (original.name == "led")
+
+
+def test_a_search_stops_as_that_of_the_run(original: Path, tmp_path: Path) -> None:
+    run = import_model(str(original), tmp_path / "run")
+    for formula, early, expected in (
+        ("sumpool", "true", True),
+        ("sumpool", "false", "never"),
+        ("transformers", "true", True),
+        ("transformers", "false", False),
+    ):
+        loaded = load_model(run, [f"summarize.length_formula={formula}", f"summarize.early_stopping={early}"])
+        assert isinstance(loaded.tokenizer, HuggingFaceTokenizer)
+        save_pretrained(tmp_path, loaded.model, loaded.recipe.summarize, loaded.lengths, loaded.tokenizer)
+        assert json.loads((tmp_path / "generation_config.json").read_text())["early_stopping"] == expected
 
 
 def test_a_model_of_no_family_is_refused(original: Path, run_folder: Path, tmp_path: Path) -> None:
