@@ -100,12 +100,16 @@ def transformers_card(recipe: Recipe, run: Path, model: SummarizationModel, fami
     summarize = recipe.summarize
     missing = {
         f"mode: {summarize.mode}": summarize.mode != "abstractive",
+        "fast": summarize.fast,
         f"no_repeat_words: {summarize.no_repeat_words}": summarize.no_repeat_words > 0,
         f"on_overflow: {summarize.on_overflow}": summarize.on_overflow != "truncate",
         "mbr": summarize.mbr,
         f"factuality: {summarize.factuality}": summarize.factuality != "any",
         "repair": summarize.repair,
         f"length: {summarize.length}": summarize.length != "auto",
+        f"focus: {escape_markdown_line(summarize.focus)}": summarize.focus != "",
+        f"key_points: {summarize.key_points}": summarize.key_points > 0,
+        "sections": summarize.sections,
         "begin_with after its first token": len(summarize.begin_with) > 1,
     }
     listed = "\n".join(f"- {name}" for name, is_set in missing.items() if is_set) or "None."

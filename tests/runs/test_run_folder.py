@@ -12,7 +12,7 @@ from sumpool.io.manifest import Manifest
 from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.runs import run_folder
-from sumpool.runs.model_card import imported_card
+from sumpool.runs.model_card import imported_card, transformers_card
 from sumpool.runs.run_folder import LOCK, exclusive, new_folder, opened, prepared_data_of, require_run_folder, spread
 from sumpool.training.processes import Processes
 
@@ -108,6 +108,15 @@ def test_names_forge_no_lines(tiny_recipe: Path) -> None:
     assert plain == hostile
     shown = "".join(token.content for token in pages[1])
     assert "--model 'runs/a`b\\u000a# forged <b>|'" in shown
+
+
+def test_settings_that_transformers_does_not_have_are_listed(tiny_recipe: Path) -> None:
+    chosen = ("fast=true", "focus='[a](b)'", "key_points=3", "sections=true", "length=5s", "repair=false")
+    recipe = load_recipe(tiny_recipe, [f"summarize.{change}" for change in chosen])
+    card = transformers_card(recipe, Path("runs/tiny"), SummarizationModel(recipe.model, 300), "bart")
+    listed = card.partition("## Settings of `summarize` that transformers does not have\n\n")[2].partition("\n\n")[0]
+    expected = ("fast", "no_repeat_words: 3", "on_overflow: select", "length: 5s", r"focus: \[a\](b)", "key_points: 3")
+    assert listed.splitlines() == [f"- {name}" for name in (*expected, "sections")]
 
 
 def test_documents_are_spread_evenly() -> None:
