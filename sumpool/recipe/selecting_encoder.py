@@ -13,7 +13,7 @@ from sumpool.data.report import text_digest
 from sumpool.data.shards import Item
 from sumpool.documents.document import Document
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
-from sumpool.evaluation.rouge import RougeTokenizer
+from sumpool.evaluation.rouge import UnicodeTokenizer
 from sumpool.ranking.content_selection import ContentSelectionConfig, best_sentences, encode_source
 from sumpool.ranking.features import sentence_features
 from sumpool.ranking.ranker import Ranker
@@ -53,6 +53,6 @@ class SelectingEncoder(DocumentEncoder):
 
 def shared_pairs(texts: Sequence[str], reference: str) -> np.ndarray:
     """Return how many pairs of successive words each text shares with a reference, which orders by ROUGE-2 recall."""
-    tokenize = RougeTokenizer(stemmer=False).tokenize
+    tokenize = UnicodeTokenizer(stemmer=False).tokenize
     pairs = Counter(pairwise(tokenize(reference)))
     return np.array([(Counter(pairwise(tokenize(text))) & pairs).total() for text in texts], np.float64)

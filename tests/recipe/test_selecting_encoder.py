@@ -94,3 +94,5 @@ def test_prepared_data_depends_on_the_selection(tmp_path: Path, monkeypatch: pyt
 def test_pairs_are_counted_as_often_as_the_reference_has_them() -> None:
     texts = ["New bridge, new BRIDGE.", "the new bridge", "bridge new", ""]
     assert shared_pairs(texts, "The new bridge.").tolist() == [1, 2, 0, 0]
+    texts = ["Мост открыли весной.", "Новый Мост открыли.", "新しい橋"]
+    assert shared_pairs(texts, "Новый мост открыли, 新しい橋。").tolist() == [1, 2, 3]
