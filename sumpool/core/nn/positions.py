@@ -194,4 +194,4 @@ class RelativePositions(AttentionPositions):
         buckets = buckets + BUCKETS * (distances > 0)
         # The backward pass is much faster than that of indexing.
         looked_up = self.weight.index_select(1, buckets.flatten())
-        return looked_up.view(-1, *buckets.shape).transpose(0, 1)  # (batch, heads, queries, length)
+        return looked_up.view(len(self.weight), *buckets.shape).transpose(0, 1)  # (batch, heads, queries, length)

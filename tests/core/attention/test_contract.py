@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from sumpool.core.attention._base import Attention, AttentionConfig, SoftmaxAttention
 from sumpool.core.tokens import Tokens
 from sumpool.settings import config_class, kinds
+from tests.core.attention.checks import attend
 from tests.core.batches import make_tokens
 from tests.core.test_families import FAST, shortened
 
@@ -72,6 +73,13 @@ def test_half_precision_agrees_with_float64(variant: str, half_precision: torch.
         torch.testing.assert_close(half_received.double(), received, atol=0.05, rtol=0)
     mixed[tokens.mask].square().sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in attention.parameters() if parameter.grad is not None)
+
+
+@over(VARIANTS)
+def test_all_documents_may_be_empty(variant: str) -> None:
+    for lengths in ((0, 0), None):
+        tokens = make_tokens(0, 0, length=9)
+        attend(build(variant), tokens.with_lengths(lengths) if lengths else tokens)
 
 
 WITH_EXACT_GRADIENTS = [
