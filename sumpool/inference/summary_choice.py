@@ -15,7 +15,7 @@ from typing import final
 import numpy as np
 
 from sumpool.core.decoding.config import DecodingConfig, LengthTarget
-from sumpool.evaluation.rouge import Agreement, RougeTokenizer
+from sumpool.evaluation.rouge import Agreement, UnicodeTokenizer
 from sumpool.inference.extraction import Extraction, Reading
 from sumpool.inference.fact_check import FactCheck, FactChecker
 from sumpool.inference.generation import Generated
@@ -92,7 +92,7 @@ class SummaryChooser:
             met = [index for index, length in lengths.items() if target.minimum <= length <= target.maximum]
             indices = met or indices
         # Agreement with the samples, (texts, samples), of which text i > 0 is compared with others than sample i - 1.
-        tokenize = lru_cache(_CACHED_TEXTS)(RougeTokenizer(stemmer=True).tokenize)
+        tokenize = lru_cache(_CACHED_TEXTS)(UnicodeTokenizer(stemmer=True).tokenize)
         known = [candidates[index] for index in indices]
         scores = np.stack([Agreement(sample, tokenize).scores(known) for sample in samples], axis=1)
         weights = np.ones(scores.shape)

@@ -36,6 +36,7 @@ def test_the_text_that_agrees_most_with_the_others_is_chosen() -> None:
     assert choose("Plums are red.", samples) in samples[1:]
     assert choose("Hosts send packets to gateways.", [samples[0], samples[2]]) == samples[1]
     assert choose("Plums are red.", samples, mbr=False) == "Plums are red."
+    assert choose("Мост открыли.", ["Река течет.", "Река течет быстро."]) == "Река течет."
 
 
 def test_a_sample_does_not_agree_with_itself() -> None:

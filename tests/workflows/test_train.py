@@ -5,21 +5,24 @@ import shutil
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
 from sumpool.core.model.summarizer import SummarizationModel
+from sumpool.data.config import Example
 from sumpool.documents.document import Document
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import Manifest
-from sumpool.progress import Progress
+from sumpool.progress import Progress, no_op
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import differences
 from sumpool.runs.run_summary import records_of
+from sumpool.tasks.summarization import training
 from sumpool.training.journal import JOURNAL
 from sumpool.training.weights import load_weights
 from sumpool.workflows.export_model import export_model
@@ -237,6 +240,20 @@ def test_training_ends_with_a_ranker(ranked: Path) -> None:
     assert Ranker.load(ranked).choice is None
     (summary,) = Pipeline.open(RunFiles.open(ranked, ["summarize.fast=true"])).summarize([Document("a", story(1, 60))])
     assert summary.text
+
+
+def test_a_ranker_learns_from_words_of_any_script(
+    trained_run: Path, recipe_with: RecipeWith, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Manifest({}, {}).write(trained_run)  # without a ranker
+    example = Example("a", "Вчера открыли новый мост. Никто не знает почему.", "Город: открыли новый мост.", "train")
+    fit = Mock(side_effect=InterruptedError)
+    monkeypatch.setattr(training, "Texts", lambda *_: [example])
+    monkeypatch.setattr(training, "fit_ranker", fit)
+    with pytest.raises(InterruptedError):
+        training.train_ranker(trained_run, recipe_with(), trained_run, report=no_op, check=no_op)
+    labelled, _ = fit.call_args.args[0]  # the second begins with the summary
+    assert labelled.labels.tolist() == pytest.approx([0.5 * 3 / 4 + 2 / 3, 0])
 
 
 @pytest.mark.slow

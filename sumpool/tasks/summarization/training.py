@@ -13,7 +13,7 @@ from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport
 from sumpool.data.shards import Shard, Texts
 from sumpool.documents.document import Document
-from sumpool.evaluation.rouge import VALIDATED, Rouge, RougeTokenizer, Score
+from sumpool.evaluation.rouge import VALIDATED, Rouge, Score, UnicodeTokenizer
 from sumpool.inference.generation import Generator
 from sumpool.io.atomic import counted, disk_errors, temporary_path
 from sumpool.io.manifest import Manifest
@@ -50,7 +50,7 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
         return
     # 1. Fit the ranker to sentences of training documents.
     config, fitting = recipe.select, Fitting().with_trees(recipe.select.trees)
-    splitter, tokenize = SentenceSplitter(DataReport.load(run).language), RougeTokenizer(stemmer=True).tokenize
+    splitter, tokenize = SentenceSplitter(DataReport.load(run).language), UnicodeTokenizer(stemmer=True).tokenize
     texts = Texts(prepared, "train")
     chosen = spread(len(texts), config.documents)
     examples = []
