@@ -138,7 +138,7 @@ def examples(path: Path, kind: str, count: int, published: Path | None) -> list[
         documents = [Document(row["id"], row["document"], title=row.get("title", ""))]
         if number % 2 == 0 and kind == "rfc" and published:
             documents += read_documents(str(published / f"{row['id'].lower()}.txt.gz"))
-        items += [labelled_example(item, row["summary"], SPLITTER, TOKENIZER.tokenize, kind) for item in documents]
+        items += [labelled_example(item, row["summary"], "en", TOKENIZER.tokenize, kind) for item in documents]
     return items
 
 

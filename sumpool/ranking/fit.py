@@ -110,20 +110,20 @@ def with_abstract(document: Document, reference: str) -> Document:
 
 
 def labelled_example(
-    document: Document, reference: str, splitter: SentenceSplitter, tokenize: Tokenize, kind: str = ""
+    document: Document, reference: str, language: str, tokenize: Tokenize, kind: str = ""
 ) -> RankingExample:
     """Return a document with its summary as an example.
 
     Args:
         document: The document.
         reference: Its summary.
-        splitter: Sentence splitter.
+        language: Code of its language.
         tokenize: Tokenizer of the words that are compared.
         kind: Kind of the document.
     """
-    sentences = source_sentences(document, splitter)
+    sentences = source_sentences(document, SentenceSplitter(language))
     candidates = find_candidates(sentences)
-    features = sentence_features(sentences, candidates, document.title)
+    features = sentence_features(sentences, candidates, document.title, language)
     texts = [sentences[index].text for index in candidates]
     return RankingExample(features, sentence_labels(texts, reference, tokenize), kind)
 

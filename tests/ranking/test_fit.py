@@ -25,7 +25,6 @@ from sumpool.ranking.fit import (
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.ranker import Ranker, cue_scores, sentence_cues
 from sumpool.ranking.sentence_selector import SentenceSelector
-from sumpool.text.sentences import SentenceSplitter
 from tests.ranking.planted import SPLITTER, WORDS, example, marked
 
 CONFIG = Fitting(
@@ -121,14 +120,14 @@ TEXT = "# Hosts\n\n" + " ".join(f"Host {number} sends packets to the gateway num
 
 def test_all_sentences_of_prose_have_labels() -> None:
     reference = "Host 7 sends packets to the gateway number 7."
-    example = labelled_example(Document("a", TEXT), reference, SentenceSplitter(), str.split, "net")
+    example = labelled_example(Document("a", TEXT), reference, "en", str.split, "net")
     assert len(example.features) == len(example.labels) == 30
     assert example.labels.argmax() == 7
     assert (example.labels[7], example.kind) == (1.5, "net")
 
 
 def test_a_sample_keeps_the_best_and_is_repeatable() -> None:
-    example = labelled_example(Document("a", TEXT), "Host 7 sends.", SentenceSplitter(), str.split)
+    example = labelled_example(Document("a", TEXT), "Host 7 sends.", "en", str.split)
     sample = example.sample(10, (1, 2))
     assert len(sample.labels) == len(sample.features) == 10
     assert sample.labels.max() == example.labels.max()
@@ -138,7 +137,7 @@ def test_a_sample_keeps_the_best_and_is_repeatable() -> None:
 
 def test_the_summary_begins_a_document_under_a_heading() -> None:
     reference = "Every host sends packets to its gateway. No gateway sends packets to a host."
-    example = labelled_example(with_abstract(Document("a", TEXT), reference), reference, SentenceSplitter(), str.split)
+    example = labelled_example(with_abstract(Document("a", TEXT), reference), reference, "en", str.split)
     assert example.features.headings[:3] == (("abstract",), ("abstract",), ("hosts",))
     assert sorted(example.labels.argsort()[-2:]) == [0, 1]
 

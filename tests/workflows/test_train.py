@@ -7,22 +7,26 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.config import Example
 from sumpool.documents.document import Document
+from sumpool.documents.source_sentences import source_sentences
 from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress, no_op
+from sumpool.ranking.features import sentence_features
 from sumpool.ranking.ranker import FILE, Ranker
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import differences
 from sumpool.runs.run_summary import records_of
 from sumpool.tasks.summarization import training
+from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.journal import JOURNAL
 from sumpool.training.weights import load_weights
 from sumpool.workflows.export_model import export_model
@@ -242,18 +246,21 @@ def test_training_ends_with_a_ranker(ranked: Path) -> None:
     assert summary.text
 
 
-def test_a_ranker_learns_from_words_of_any_script(
+def test_a_ranker_learns_the_language_of_its_run(
     trained_run: Path, recipe_with: RecipeWith, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Manifest({}, {}).write(trained_run)  # without a ranker
     example = Example("a", "Вчера открыли новый мост. Никто не знает почему.", "Город: открыли новый мост.", "train")
-    fit = Mock(side_effect=InterruptedError)
+    fit, report = Mock(side_effect=InterruptedError), Mock(language="ru")
     monkeypatch.setattr(training, "Texts", lambda *_: [example])
+    monkeypatch.setattr(training, "DataReport", Mock(load=lambda _: report))
     monkeypatch.setattr(training, "fit_ranker", fit)
     with pytest.raises(InterruptedError):
         training.train_ranker(trained_run, recipe_with(), trained_run, report=no_op, check=no_op)
     labelled, _ = fit.call_args.args[0]  # the second begins with the summary
     assert labelled.labels.tolist() == pytest.approx([0.5 * 3 / 4 + 2 / 3, 0])
+    sentences = source_sentences(Document("a", example.document), SentenceSplitter("ru"))
+    np.testing.assert_array_equal(labelled.features.values, sentence_features(sentences, [0, 1], "", "ru").values)
 
 
 @pytest.mark.slow

@@ -25,7 +25,6 @@ from sumpool.recipe.schema import Recipe
 from sumpool.runs.run_folder import spread
 from sumpool.runs.training_report import GeneratedSummary, examine
 from sumpool.runs.training_setup import TrainingSetup
-from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.fit import STANDARD_ERROR, validation_batches
 from sumpool.training.hardware import autocast, choose_device, choose_precision
 from sumpool.training.processes import current_processes
@@ -50,7 +49,7 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
         return
     # 1. Fit the ranker to sentences of training documents.
     config, fitting = recipe.select, Fitting().with_trees(recipe.select.trees)
-    splitter, tokenize = SentenceSplitter(DataReport.load(run).language), UnicodeTokenizer(stemmer=True).tokenize
+    language, tokenize = DataReport.load(run).language, UnicodeTokenizer(stemmer=True).tokenize
     texts = Texts(prepared, "train")
     chosen = spread(len(texts), config.documents)
     examples = []
@@ -58,13 +57,13 @@ def train_ranker(run: Path, recipe: Recipe, prepared: Path, *, report: Report, c
     for number, example in enumerate(map(texts.__getitem__, chosen), 1):
         check()
         document = Document(example.id, example.document)
-        labelled = labelled_example(document, example.summary, splitter, tokenize)
+        labelled = labelled_example(document, example.summary, language, tokenize)
         if len(labelled.features):
             documents += 1
             examples.append(labelled.sample(fitting.sentences, (fitting.seed, number)))
             if documents % 2:  # every second document once more with its summary
                 document = with_abstract(document, example.summary)
-                labelled = labelled_example(document, example.summary, splitter, tokenize)
+                labelled = labelled_example(document, example.summary, language, tokenize)
                 examples.append(labelled.sample(fitting.sentences, (fitting.seed, number)))
         report(Progress("rank: sentences", number, len(chosen)))
     if not examples:
