@@ -283,11 +283,11 @@ POOLED_SETTINGS = BenchConfig(lengths=(64, 16, 32), batch=3, target=5, generate=
 QUICK = BenchConfig(lengths=(32,), target=5, generate=2, repeats=1)
 
 
-def encode_operations(length: int, seen: int, scored: int) -> int:
-    """Count by hand: projections and feed-forward, scores and mixing over `seen` keys, and the scorer's product."""
+def encode_operations(length: int, seen: int) -> int:
+    """Count products by hand: projections and feed-forward, scores and mixing over `seen` keys."""
     dim, width, layers = 16, 32, 2
     layer = 2 * length * (4 * dim * dim + 2 * dim * width) + 2 * 2 * length * seen * dim
-    return POOLED_SETTINGS.batch * (layers * layer + 2 * scored * dim)
+    return POOLED_SETTINGS.batch * layers * layer
 
 
 @pytest.fixture(scope="module")
@@ -311,9 +311,8 @@ def test_counted_operations_and_bytes_are_those_of_the_hand_formula(found: Resul
     encoded = where(found.rows["models"], {"workload": "encode"})
     counted = {(row["model"], row["length"]): row["operations"] for row in encoded}
     for length in (16, 32, 64):
-        assert counted["model", length] == encode_operations(length, 8, scored=length)
-        assert counted["blockwise", length] == encode_operations(length, 8, scored=0)
-        assert counted["vanilla", length] == encode_operations(length, length, scored=0)
+        assert counted["model", length] == counted["blockwise", length] == encode_operations(length, 8)
+        assert counted["vanilla", length] == encode_operations(length, length)
     document = Documents.random(1, 32, 1, CONDITIONS)
     profile = profile_model(Subject(POOLED, CONDITIONS).model, document, POOLED_SETTINGS.beams)
     (row,) = where(encoded, {"model": "model", "length": 32})
