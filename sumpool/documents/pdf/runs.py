@@ -73,6 +73,8 @@ _LETTER_SPACED: Final = 5  # characters with a space behind each that are a lett
 _WORD_GAP: Final = 1.5  # gap between letter-spaced words, in gaps between their letters
 
 _SPACES = re.compile(r"[ \u00a0\t]+")
+_LIGATURE = re.compile(r"(?<=[^\W\d_])[\x0b\x0c\x1c-\x1f]|[\x0b\x0c\x1c-\x1f](?=[^\W\d_])")
+"""Code of a ligature beside a letter, in a font of TeX without Unicode values; Python takes it for white space."""
 _POINTER, _INT = ctypes.c_void_p, ctypes.c_int
 
 
@@ -226,7 +228,7 @@ def _read_page(page: Handle, text_page: Handle, layers: dict[str, bool]) -> tupl
             continue
         _origin_at(handle, span.start, across, down)
         baseline = origin[0] * sine - origin[1] * cosine - y0
-        part = text[span.start : span.end]
+        part = _LIGATURE.sub("f", text[span.start : span.end])
         start = span.start + len(part) - len(part.lstrip())
         end = span.start + len(part.rstrip())
         spaced = start > 0 and text[start - 1].isspace()

@@ -72,6 +72,13 @@ def test_accents_drawn_over_letters_are_theirs() -> None:
         assert texts(column(FIRST) + show(line, 72, 600) + show("\xb4", x, 600))[1] == expected
 
 
+def test_ligatures_of_fonts_without_unicode_values_begin_and_end_lines() -> None:
+    """Of TeX, whose codes of ligatures are white space to Python, such as form feed for "fi"."""
+    lines = [r"\fshermen who read the same sti\013", r"\035ow \034nd \037uent o\033", r"\fnd the harbour."]
+    drawn = "".join(f"BT /F1 10 Tf 72 {700 - 12 * number} Td ({line}) Tj ET\n" for number, line in enumerate(lines))
+    assert texts(drawn) == ["fishermen who read the same stiff flow find ffluent off find the harbour."]
+
+
 def test_two_columns_are_read_one_after_the_other() -> None:
     title = "A title that goes across both of the columns"
     page = show(title, 120, 740, 18, "F2") + column(FIRST, characters=45) + column(SECOND, x=330, characters=45)
