@@ -266,7 +266,7 @@ def clean_characters(text: str) -> str:
 _DEPTH: Final = 3  # rows at each end of a page that may be headers or footers
 _NEAR: Final = 3.0  # points between the heights at which one header stands on two pages
 _LABEL_GAP: Final = 3.0  # between the number of a heading and its text, in font sizes
-_MIXED: Final = "text"  # in the keys of numbers beside words
+_PAGES: Final = 2  # pages that share a header
 _MANY: Final = 4  # pages on which a number beside words grows with the pages
 _APART: Final = 1.35  # smallest distance between a header and the text, in font sizes
 _MIN_LINE_NUMBERS: Final = 5
@@ -337,7 +337,7 @@ def remove_margins(pages: Sequence[PageSegments]) -> tuple[list[PageSegments], i
 def _repeated_rows(pages: Sequence[PageSegments], top: bool, largest: float) -> set[int]:
     """Return the ids of the segments in headers (or footers) of all pages, in fonts up to a size."""
     ends = [(page.number, _end_rows(page, top, largest)) for page in pages]
-    positions: dict[str, list[tuple[float, int]]] = defaultdict(list)
+    positions: dict[tuple[str, int], list[tuple[float, int]]] = defaultdict(list)
     for number, rows in ends:
         for row in rows:
             for key in _keys(row, number):
@@ -347,8 +347,7 @@ def _repeated_rows(pages: Sequence[PageSegments], top: bool, largest: float) -> 
         depth = 0  # of the outermost rows that are headers, the last of them apart from the text
         for row in rows:
             is_repeated = any(
-                len({page for distance, page in positions[key] if abs(distance - row.distance) <= _NEAR})
-                >= (_MANY if key.startswith(_MIXED) else 2)
+                len({page for distance, page in positions[key] if abs(distance - row.distance) <= _NEAR}) >= key[1]
                 for key in _keys(row, number)
             )
             if not is_repeated and not (depth == 0 and row.is_page_number()):
@@ -381,19 +380,19 @@ def _end_rows(page: PageSegments, top: bool, largest: float) -> list[_EndRow]:
     return ends
 
 
-def _keys(row: _EndRow, page: int) -> Iterator[str]:
-    """Yield what headers have in common on several pages: their words, or a number that grows with the pages."""
+def _keys(row: _EndRow, page: int) -> Iterator[tuple[str, int]]:
+    """Yield what headers have in common: words, or a number less that of the page; and on how many pages they do."""
     for segment in row.segments:
         if len(segment.text) > _MAX_LENGTH:
             continue
         words = _NUMBER.sub("#", segment.text.lower())
         if any(character.isalpha() for character in words):
-            yield words
+            yield words, _PAGES
         match = _EDGE_NUMBER.search(segment.text)
         if match:
             near = any(0 <= other.x0 - segment.x1 < _LABEL_GAP * segment.size for other in row.segments)
-            prefix = _MIXED if near or match[0] != segment.text else ""
-            yield f"{prefix}#{int(match[1] or match[2]) - page}"
+            is_beside_words = near or match[0] != segment.text
+            yield f"#{int(match[1] or match[2]) - page}", _MANY if is_beside_words else _PAGES
 
 
 def _line_number_columns(segments: Sequence[Segment]) -> Iterator[int]:

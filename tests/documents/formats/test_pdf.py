@@ -102,6 +102,10 @@ def test_running_headers_page_numbers_and_line_numbers_are_removed() -> None:
     assert texts(*pages) == [f"{FIRST} Page {'abc'[n % 3]}." for n in range(11, 17)]
     removed = "{} page headers, footers, page numbers and line numbers removed"
     assert read("pdf", pdf(pages)).notes == (removed.format(12),)
+    title = show("Texts on harbours", 72, 760, 9)
+    assert texts(*(title + column(f"{FIRST} Page {letter}.") for letter in "ab")) == [
+        f"{FIRST} Page {letter}." for letter in "ab"
+    ]
     lines = wrap(f"{FIRST} {SECOND}", 70)
     page = show_lines(lines, 100, 700)
     page += "".join(show(str(number), 80, 712 - 12 * number, 7) for number in range(1, len(lines) + 1))
