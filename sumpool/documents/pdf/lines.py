@@ -81,7 +81,7 @@ def lower_initials(runs: Sequence[Run]) -> list[Run]:
             continue
         first = lines[0][0]
         text = letter + first.text
-        rest = first.text.split()[0].rstrip(",.;:").lower()
+        rest = first.text.split(" ")[0].rstrip(",.;:").lower()
         is_apart = first.x0 - initial.x1 > _INITIAL_SPACE * first.size
         if is_apart and letter[-1] in _WORDS and len(rest) >= _MIN_REST:  # a word of its own, by the others of the page
             others = (word for run in runs for word in run.text.split()[run.text == first.text :])

@@ -137,6 +137,12 @@ def test_runs_are_joined_to_segments_by_their_places() -> None:
         assert sorted(segment.text for segment in join_runs(runs)) == texts
 
 
+def test_initial_beside_a_symbol_that_python_takes_for_white_space() -> None:
+    beside = [run("\x0c", 40, 44), run("the old harbour", 46, 110), run("was closed in winter", 40, 110, 112)]
+    (first, *_) = join_runs([run("T", 10, 38, 112, 30), *beside])
+    assert first.text == "Tfi the old harbour"
+
+
 def test_marks_of_notes_are_dropped_and_powers_kept() -> None:
     raised = {"y": 96.0, "size": 6.0}
     (word,) = join_runs([run("harbour", 10, 40), run("3", 40, 43, **raised), run("is", 46, 52)])
