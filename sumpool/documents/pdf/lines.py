@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from sumpool.documents.pdf.runs import COMBINING, Run
 
@@ -19,7 +19,6 @@ _HEIGHT: Final = 0.95  # of a line above the baseline of the letter at most, in 
 _GAP: Final = 1.5  # widest distance of the lines beside it, in their sizes
 _INITIAL_OVERLAP: Final = 0.25  # deepest step of a line into the box of the letter, in its sizes
 _INITIAL_SPACE: Final = 0.3  # gap behind a letter that is a word, in sizes of the text
-_INITIAL_LEVEL: Final = 0.3  # largest distance between baselines of one line, in font sizes
 _INDENT: Final = 1.2  # of the first line, which begins a paragraph, in its size
 _INITIAL_LINES: Final = 2
 _INITIAL_CHARACTERS: Final = 20  # of the lines beside an initial
@@ -34,7 +33,8 @@ _SPACE: Final = 0.14  # narrowest space between two words, in font sizes
 _SEEN_SPACE: Final = 0.06  # the same where PDFium sees a space
 _OVERLAP: Final = 0.85  # widest step backwards, as after an accent, in font sizes
 _HOSTS: Final = 12  # segments of one height that a later one may continue
-_LEVEL: Final = 0.15  # largest distance between the baselines of one line, in font sizes
+_LEVEL: Final = 0.15  # largest distance between the baselines of one segment, in font sizes
+_ROW_LEVEL: Final = 0.3  # the same of one row
 _RAISED: Final = 0.65  # largest distance of a raised or lowered character from its line, in font sizes
 _SMALL: Final = 0.87  # largest size of a raised or lowered character, in sizes of its line
 
@@ -65,15 +65,9 @@ def lower_initials(runs: Sequence[Run]) -> list[Run]:
         if not letter[-1:].isupper() or len(letter) > 2 or (len(letter) == 2 and letter[0].isalnum()):
             continue
         # The lines that begin beside the letter and no lower than it, from the top.
-        low, high = initial.y - _HEIGHT * initial.size, initial.y + _INITIAL_LEVEL * initial.size / _LARGER
+        low, high = initial.y - _HEIGHT * initial.size, initial.y + _ROW_LEVEL * initial.size / _LARGER
         near = [run for run in kept if low < run.y < high and run.size * _LARGER <= initial.size]
-        rows: list[list[Run]] = []
-        for run in sorted((run for run in near if run.x1 > initial.x0), key=lambda run: run.y):
-            if rows and run.y - rows[-1][-1].y <= _INITIAL_LEVEL * run.size:
-                rows[-1].append(run)
-            else:
-                rows.append([run])
-        rows = [sorted(row, key=lambda run: run.x0) for row in rows]
+        rows = _rows(sorted((run for run in near if run.x1 > initial.x0), key=lambda run: run.y))
         # without those above and below the letter, and those of another column
         edge = initial.x1 - _INITIAL_OVERLAP * initial.size
         lines = [row for row in rows if edge <= row[0].x0 <= initial.x1 + _GAP * row[0].size]
@@ -123,6 +117,20 @@ class Segment:
     math: float = 0.0
     mark: str = ""
     lead: str = ""
+
+
+_Part = TypeVar("_Part", Run, Segment)
+
+
+def _rows(parts: Iterable[_Part]) -> list[list[_Part]]:
+    """Return the rows of parts that are sorted by their baselines, each row from left to right."""
+    rows: list[list[_Part]] = []
+    for part in parts:
+        if rows and abs(part.y - rows[-1][0].y) <= _ROW_LEVEL * min(part.size, rows[-1][0].size):
+            rows[-1].append(part)
+        else:
+            rows.append([part])
+    return [sorted(row, key=lambda part: part.x0) for row in rows]
 
 
 @dataclass(slots=True)
@@ -294,10 +302,10 @@ class PageSegments:
 
 
 class _EndRow(NamedTuple):
-    """Segments on one baseline at an end of a page.
+    """Row at an end of a page.
 
     Attributes:
-        segments: Segments of the row.
+        segments: Segments of the row from left to right.
         distance: Distance from the end of the page in points.
         gap: Distance to the next row towards the middle, in font sizes.
     """
@@ -308,7 +316,7 @@ class _EndRow(NamedTuple):
 
     def is_page_number(self) -> bool:
         """Return whether the row is a page number apart from the text."""
-        text = " ".join(segment.text for segment in sorted(self.segments, key=lambda item: item.x0))
+        text = " ".join(segment.text for segment in self.segments)
         return self.gap >= _APART and bool(_PAGE_NUMBER.fullmatch(text)) and any(map(str.isalnum, text))
 
 
@@ -362,16 +370,9 @@ def _repeated_rows(pages: Sequence[PageSegments], top: bool, largest: float) -> 
 
 def _end_rows(page: PageSegments, top: bool, largest: float) -> list[_EndRow]:
     """Return the outermost rows of a page, from its end to the first one in a large font, which is a heading."""
-    rows: list[list[Segment]] = []
-    for segment in sorted(page.segments, key=lambda item: item.y if top else -item.y):
-        if rows and abs(segment.y - rows[-1][0].y) <= 0.3 * segment.size:
-            rows[-1].append(segment)
-        elif len(rows) <= _DEPTH:
-            rows.append([segment])
-        else:
-            break
+    rows = _rows(sorted(page.segments, key=lambda item: item.y if top else -item.y))[: _DEPTH + 1]
     ends = []
-    for row, following in zip_longest(rows[:_DEPTH], rows[1 : _DEPTH + 1]):
+    for row, following in zip_longest(rows[:_DEPTH], rows[1:]):
         gap = abs(following[0].y - row[0].y) / max(row[0].size, 1) if following else math.inf
         end = _EndRow(row, row[0].y if top else page.height - row[0].y, gap)
         if max(segment.size for segment in row) > largest and not end.is_page_number():
@@ -432,7 +433,6 @@ _FULL: Final = 0.75  # width of a full line, in widths of its column
 _FULL_SHARE: Final = 0.4  # of full lines in a column of prose
 _FLUSH_SHARE: Final = 0.3  # of lines with the same left edge in a column of prose
 _MIN_CHARACTERS: Final = 14  # of a line of prose in a column, on average
-_ROW_LEVEL: Final = 0.3  # largest distance between the baselines of one line, in font sizes
 _FRONT_GAP: Final = 1.6  # between the authors and the columns, in font sizes
 _SAME: Final = 3.0  # points
 
@@ -493,15 +493,10 @@ def order_lines(segments: Sequence[Segment], page: int, gutters: Sequence[float]
     columns = [*_columns(front, ()), *_columns(main, gutters)]
     lines: list[PrintedLine] = []
     for column, group in enumerate(columns):
-        rows: list[list[Segment]] = []  # segments of one baseline
-        for segment in sorted(group, key=lambda item: item.y):
-            if rows and segment.y - rows[-1][0].y <= _ROW_LEVEL * min(segment.size, rows[-1][0].size):
-                rows[-1].append(segment)
-            else:
-                rows.append([segment])
         left = min(segment.x0 for segment in group)
         right = max(segment.x1 for segment in group)
-        lines += [PrintedLine(sorted(row, key=lambda item: item.x0), page, column, left, right) for row in rows]
+        rows = _rows(sorted(group, key=lambda item: item.y))
+        lines += [PrintedLine(row, page, column, left, right) for row in rows]
     return lines
 
 
