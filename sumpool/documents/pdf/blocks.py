@@ -323,7 +323,7 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
     """Return the title: that of the metadata if the first page shows it, else the largest text of the first page."""
     metadata = " ".join(metadata.split())
     sane = 4 <= len(metadata) <= 250 and not _BAD_TITLE.search(metadata)
-    first = [line for line in lines if line.page == lines[0].page] if lines else []
+    first = [line for line in lines if line.page == lines[0].page]
     page = squeeze(" ".join(line.text for line in first))
     if sane and squeeze(metadata) in page:
         return metadata
@@ -342,7 +342,7 @@ def find_title(lines: Sequence[PrintedLine], body: Body, metadata: str) -> str:
         rows = [line for line in large if line.size >= 0.97 * largest]
         near = [rows[0]]
         for row in rows[1:_MAX_LINES]:
-            if row.page == near[-1].page and row.y - near[-1].y <= 2.2 * largest:
+            if row.y - near[-1].y <= 2.2 * largest:
                 near.append(row)
         bold = max(near, key=lambda row: len(row.text)).share("bold") >= _MOST
         title = " ".join(row.text for row in near if (row.share("bold") >= _MOST) == bold)
@@ -548,7 +548,7 @@ def _is_free(lines: Sequence[PrintedLine], number: int, body: Body) -> bool:
 
 
 def _is_short(lines: Sequence[PrintedLine], number: int) -> bool:
-    """Return whether the first word of the next line would have fitted on a line."""
+    """Return whether the first word of the next line, in the same column, would have fitted on a line."""
     line, following = lines[number], lines[number + 1]
     near = [
         other
@@ -556,8 +556,6 @@ def _is_short(lines: Sequence[PrintedLine], number: int) -> bool:
         if _same_column(line, other) and abs(other.size - line.size) <= 0.1 * line.size
     ]
     right = max(other.x1 for other in near)
-    if not _same_column(line, following):
-        right = max(right, line.right - 0.02 * (line.right - line.left))
     word = following.text.split(" ", 1)[0]
     width = (following.x1 - following.x0) * len(word) / max(len(following.text), 1)
     return right - line.x1 > width + 0.35 * line.size
@@ -629,7 +627,7 @@ def _join_across_breaks(groups: Sequence[Group], body: Body) -> list[Group]:
             notes = []
         if group.note:
             notes.append(group)
-        elif last and group.kind == "paragraph" and _is_open(last, group, body):
+        elif last and _is_open(last, group, body):
             last.lines += group.lines
         else:
             ordered.append(group)
