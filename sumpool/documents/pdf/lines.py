@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise, zip_longest
 from typing import Final, NamedTuple, TypeVar
 
-from sumpool.documents.pdf.runs import COMBINING, Run
+from sumpool.documents.pdf.runs import COMBINING, WIDE_GAP, Run
 
 _LARGER: Final = 1.6  # smallest size, in sizes of the text beside it
 _HEIGHT: Final = 0.95  # of a line above the baseline of the letter at most, in its sizes
@@ -25,9 +25,6 @@ _INITIAL_CHARACTERS: Final = 20  # of the lines beside an initial
 _MIN_REST: Final = 2  # letters of the word behind a letter that is a word
 _WORDS: Final = frozenset("AÀIOÓEÉYUÚ\u0412\u0418\u041a\u041e\u0421\u0423\u042f")
 """Letters that are words in some language."""
-
-GAP: Final = 0.9
-"""Widest gap between two words of a segment, in font sizes."""
 
 _SPACE: Final = 0.14  # narrowest space between two words, in font sizes
 _SEEN_SPACE: Final = 0.06  # the same where PDFium sees a space
@@ -151,10 +148,10 @@ class _Draft:
         self.runs.append(run)
 
 
-def join_runs(runs: Iterable[Run]) -> list[Segment]:
+def join_runs(runs: Sequence[Run]) -> list[Segment]:
     """Join the runs of a page to segments: first in the order of drawing, then by place."""
     drafts: list[_Draft] = []
-    for run in lower_initials(tuple(runs)):
+    for run in lower_initials(runs):
         if not drafts or not _continues(drafts[-1], run):
             drafts.append(_Draft())
         drafts[-1].add(run)
@@ -167,7 +164,7 @@ def _continues(draft: _Draft, run: Run) -> bool:
     size = max(draft.size, run.size)
     distance, small = abs(run.y - draft.y), min(draft.size, run.size) <= _SMALL * size
     level = distance <= _LEVEL * size or (distance <= _RAISED * size and (small or len(run.text) == 1))
-    return level and -_OVERLAP * size <= run.x0 - draft.x1 <= GAP * size
+    return level and -_OVERLAP * size <= run.x0 - draft.x1 <= WIDE_GAP * size
 
 
 def _merge(drafts: list[_Draft]) -> list[_Draft]:
@@ -192,7 +189,7 @@ def _adjoins(host: _Draft, draft: _Draft) -> bool:
     size = max(host.size, draft.size)
     small = min(host.size, draft.size) <= _SMALL * size
     level = abs(host.y - draft.y) <= (_RAISED if small and draft.x0 - host.x1 < 0.3 * size else _LEVEL) * size
-    return level and -0.3 * size <= draft.x0 - host.x1 <= GAP * size
+    return level and -0.3 * size <= draft.x0 - host.x1 <= WIDE_GAP * size
 
 
 def _segment(draft: _Draft) -> Segment:
@@ -481,7 +478,7 @@ class PrintedLine:
         return float(sum(shares)) / sum(lengths)
 
 
-def order_lines(segments: Sequence[Segment], page: int, gutters: Sequence[float] = ()) -> list[PrintedLine]:
+def order_lines(segments: Sequence[Segment], page: int, gutters: Sequence[float]) -> list[PrintedLine]:
     """Return the lines of a page in reading order.
 
     Args:
@@ -542,12 +539,9 @@ def find_gutter(segments: Sequence[Segment], margins: bool = False) -> float | N
 
 def _columns(segments: list[Segment], gutters: Sequence[float]) -> list[list[Segment]]:
     """Split segments into columns in reading order."""
-    gutter = find_gutter(segments)
-    if gutter is None:
-        gutter = _known_gutter(segments, gutters)
+    gutter = find_gutter(segments) or _known_gutter(segments, gutters)
     margins = gutter is None
-    if gutter is None:
-        gutter = find_gutter(segments, margins=True)
+    gutter = gutter or find_gutter(segments, margins=True)
     if gutter is None:
         return [segments] if segments else []
     columns: list[list[Segment]] = []

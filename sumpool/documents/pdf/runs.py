@@ -66,7 +66,8 @@ _NOTHING: Final = "\x00"
 _DOTLESS = {"\u0131": "i", "\u0237": "j"}
 _REACH: Final = 3  # characters between an accent and its letter in the order of drawing
 
-_WIDE_GAP: Final = 0.9  # font sizes
+WIDE_GAP: Final = 0.9
+"""Widest gap between two words of a run or a segment, in font sizes."""
 _SPACE: Final = 0.15  # font sizes
 _SHORT: Final = 8  # characters of a word that may hide a gap
 _LETTER_SPACED: Final = 5  # characters with a space behind each that are a letter-spaced word
@@ -107,14 +108,12 @@ class Font(NamedTuple):
     """Font of a run.
 
     Attributes:
-        name: PostScript name without the prefix of a subset.
         bold: Whether the font is bold.
         italic: Whether the font is italic or slanted.
         mono: Whether all characters have the same width.
         math: Whether the font holds mathematical symbols.
     """
 
-    name: str
     bold: bool = False
     italic: bool = False
     mono: bool = False
@@ -399,12 +398,12 @@ def _end_of_object(handle: int | None, drawn: int | None, start: int, count: int
 
 def classify_font(name: str, flags: int = 0, weight: int = 0) -> Font:
     """Classify a font by its PostScript name, the flags of its descriptor and its weight (400 is regular)."""
-    math = bool(_MATH.search(name))
+    is_math = bool(_MATH.search(name))
     bold = not _NOT_BOLD.search(name) and bool(
         flags & _FORCE_BOLD or (weight >= _BOLD_WEIGHT and _OPAQUE.fullmatch(name)) or _BOLD.search(name)
     )
-    mono = not math and bool(flags & _FIXED_PITCH or _MONO.search(name))
-    return Font(name, bold, bool(flags & _ITALIC_FLAG or _ITALIC.search(name)), mono, math)
+    mono = not is_math and bool(flags & _FIXED_PITCH or _MONO.search(name))
+    return Font(bold, bool(flags & _ITALIC_FLAG or _ITALIC.search(name)), mono, is_math)
 
 
 def _direction(matrix: Handle) -> int:
@@ -454,7 +453,7 @@ def _split_words(
             gaps = [(start + n, start + n) for n, step in enumerate(steps, 1) if step > _SPACE * size]
     for first, behind in gaps:
         right, following = edges(first - 1)[1], edges(behind)[0]
-        if following - right > (_WIDE_GAP if first < behind else _SPACE) * size or following < left:
+        if following - right > (WIDE_GAP if first < behind else _SPACE) * size or following < left:
             yield text[start:first], left, right
             start, left = behind, following
     yield text[start:end], left, edges(end - 1)[1]

@@ -106,7 +106,7 @@ def test_name_of_a_journal_with_year_and_volume_is_no_title() -> None:
     assert find_title([issue, *lines], BODY, "") == "How Towns Keep Water"
 
 
-FONT = Font("Times-Roman")
+FONT = Font()
 
 
 def run(text: str, x0: float, x1: float, y: float = 100, size: float = 10) -> Run:
@@ -166,7 +166,7 @@ def test_name_weight_and_flags_show_the_style() -> None:
         ("CMSY7", False, False, False, True),
         ("LibertinusMath-Regular", False, False, False, True),
     ]:
-        assert classify_font(name) == Font(name, bold, italic, mono, math)
+        assert classify_font(name) == Font(bold, italic, mono, math)
 
     assert classify_font("F1", weight=700).bold
     assert not classify_font("CMR10", weight=700).bold
