@@ -203,8 +203,7 @@ def main() -> None:
             content = sys.stdin.buffer.read(task["size"])
             if len(content) < task["size"]:
                 return
-            for document in _documents(task, content):
-                reply = _encoded(document, task["subject"], len(content))
+            for reply in _replies(task, content):
                 replies.write(len(reply).to_bytes(_LENGTH_BYTES, "little") + reply)
                 replies.flush()
             is_large = _address_space() > _MEMORY / 2
@@ -214,21 +213,23 @@ def main() -> None:
                 return
 
 
-def _documents(task: dict[str, Any], content: bytes) -> Iterator[Document]:
+def _replies(task: dict[str, Any], content: bytes) -> Iterator[bytes]:
+    """Yield the documents of a content, or of what its address leads to, as JSON."""
     from sumpool.documents.read import documents_of  # which the other process has no use for
 
-    name, options = task["name"], ReadOptions(**task["options"])
+    name, subject, suffix, options = task["name"], task["subject"], task["suffix"], ReadOptions(**task["options"])
     _set_budget(len(content))
-    if not task["is_address"]:
-        return documents_of(name, task["subject"], task["suffix"], content, options)
-    from sumpool.documents.addresses import fetch
+    if task["is_address"]:
+        from sumpool.documents.addresses import fetch
 
-    try:
-        content, suffix = fetch(name, options.limits)
-    except DataError as error:
-        return iter([Document(name, "", str(error))])
-    _set_budget(len(content))
-    return documents_of(name, name, suffix, content, options)
+        try:
+            content, suffix = fetch(name, options.limits)
+        except DataError as error:
+            yield _encoded(Document(name, "", str(error)), subject, 0)
+            return
+        _set_budget(len(content))
+    for document in documents_of(name, subject, suffix, content, options):
+        yield _encoded(document, subject, len(content))
 
 
 def _encoded(document: Document, subject: str, size: int) -> bytes:

@@ -3,15 +3,17 @@ import re
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 import sumpool.documents.addresses
+from sumpool.documents import worker
 from sumpool.documents.addresses import fetch
-from sumpool.documents.document import Limits
+from sumpool.documents.document import DEFAULT_OPTIONS, Limits
 from sumpool.documents.read import is_address, read_documents
+from sumpool.documents.worker import Workers
 from sumpool.errors import DataError
 
 PAGES: dict[str, tuple[int, dict[str, str], bytes]] = {
@@ -80,6 +82,14 @@ def test_address_is_a_document(server: str) -> None:
         assert (document.id, document.text, document.error) == (server + path, text, "")
     (document,) = read_documents(f"{server}/missing")
     assert document.error == f"{server}/missing must be a page, got: 404 Not Found; check the address"
+
+
+def test_document_of_an_address_may_be_as_long_as_that_of_a_file(server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    few = "from sumpool.documents import worker; worker._CHARACTERS = 10"
+    monkeypatch.setattr(worker, "_MAIN", worker._MAIN.replace("; main()", f"; {few}; main()"))
+    with closing(Workers()) as workers:
+        (document,) = workers.read(f"{server}/large", "it", "", b"", DEFAULT_OPTIONS, is_address=True)
+    assert (document.error, len(document.text.split())) == ("", 1000)
 
 
 def test_other_answers_are_errors(server: str) -> None:
