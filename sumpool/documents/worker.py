@@ -17,6 +17,7 @@ from functools import partial
 from math import ceil
 from pathlib import Path
 from threading import BoundedSemaphore, Lock
+from time import process_time
 from typing import Any, Final, final
 
 from sumpool.documents.document import Document, ReadOptions, TextBlock
@@ -248,7 +249,7 @@ def _set_budget(size: int) -> None:
     """Begin with the budget of a content of so many bytes."""
     seconds = _SECONDS + size * _SECONDS_PER_MEBIBYTE / 2**20
     _limits[:] = _used_time() + seconds, _MEMORY + _MEMORY_PER_BYTE * size
-    _limit(_used_time(own=True) + seconds)
+    _limit(process_time() + seconds)
 
 
 def run_program(command: Sequence[str], content: bytes) -> subprocess.CompletedProcess[bytes]:
@@ -263,7 +264,7 @@ def run_program(command: Sequence[str], content: bytes) -> subprocess.CompletedP
     left = _limits[0] - _used_time()
     limit = None if sys.platform == "win32" else partial(_limit, left)
     done = subprocess.run(command, input=content, capture_output=True, check=False, preexec_fn=limit)
-    _limit(_used_time(own=True) + _limits[0] - _used_time())
+    _limit(process_time() + _limits[0] - _used_time())
     return done
 
 
@@ -291,10 +292,9 @@ def _address_space() -> int:
     return 0
 
 
-def _used_time(own: bool = False) -> float:
-    """Return the processor time of this process, and of the programs that it has run."""
-    times = os.times()
-    return times.user + times.system + (0 if own else times.children_user + times.children_system)
+def _used_time() -> float:
+    """Return the processor time of this process and of the programs that it has run."""
+    return sum(os.times()[:4])
 
 
 def _limit(seconds: float) -> None:
