@@ -143,8 +143,9 @@ def replace_listed_file(path: Path, facts: Mapping[str, Any], kind: Kind = "run"
     sync(temporary)
     new = FileDigest.of(temporary)
     files = dict(manifest.files)
-    if path.exists() and (present := FileDigest.of(path)) in manifest.accepted(name):
-        files[name] = present  # an interrupted replacement may have left its incoming content
+    for listed in {name, *manifest.incoming}:  # an interrupted replacement may have left its incoming content
+        if (folder / listed).exists() and (present := FileDigest.of(folder / listed)) in manifest.accepted(listed):
+            files[listed] = present
     Manifest(files, manifest.facts, {name: new}, kind).write(folder)
     rename_synced(temporary, path)
     Manifest({**files, name: new}, {**manifest.facts, **facts}, kind=kind).write(folder)

@@ -126,3 +126,16 @@ def test_a_file_and_its_entry_are_replaced(tmp_path: Path) -> None:
         assert (tmp_path / "file").read_text() == text
         assert manifest.files == {"other": other, "file": FileDigest.of_bytes(text.encode())}
         assert (manifest.facts, manifest.incoming) == ({"a": 1, "b": text}, {})
+
+
+@pytest.mark.parametrize("content", ["old", "new"])
+def test_an_interrupted_replacement_of_another_file_stays_valid(tmp_path: Path, content: str) -> None:
+    """Of a process that was killed before or after it renamed the other file."""
+    (tmp_path / "other").write_text(content)
+    old, new = (FileDigest.of_bytes(text.encode()) for text in ("old", "new"))
+    Manifest({"other": old}, {}, {"other": new, "missing": new}, "sweep").write(tmp_path)
+    temporary_path(tmp_path / "file").write_text("one")
+    replace_listed_file(tmp_path / "file", {}, "sweep")
+    manifest = Manifest.read(tmp_path, "sweep")
+    manifest.verify(tmp_path, ["other", "file"])
+    assert set(manifest.files) == {"other", "file"}
