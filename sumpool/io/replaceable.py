@@ -12,7 +12,6 @@ from sumpool.progress import Check, no_op
 
 _FOLDERS_AROUND = 3
 """Folders from that of a file to one whose manifest may list it."""
-_NOUNS: dict[Kind, str] = {"run": "a run", "evaluation": "the results of an evaluation", "sweep": "a sweep"}
 
 
 def require_replaceable(folder: Path, kind: Kind, advice: str, check: Check = no_op) -> None:
@@ -29,7 +28,7 @@ def require_replaceable(folder: Path, kind: Kind, advice: str, check: Check = no
     """
     if is_free(folder, advice):
         return
-    noun = _NOUNS.get(kind, kind)
+    noun = "the results of an evaluation" if kind == "evaluation" else kind
     if not (folder / NAME).exists():
         content = min(path.name for path in folder.iterdir())
         raise RecipeError(f"{folder} must be new, empty or {noun}, got other content ({content}, no {NAME}); {advice}")
