@@ -13,7 +13,7 @@ _UNSAFE: Final = re.compile(
 """Control, bidirectional and surrogate characters, which have no place in HTML or reorder the text around them."""
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 """Those of `html.escape`, whose module brings all entities along."""
-_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*\Z")
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8})*")
 
 _PAGE: Final = Template("""\
 <!doctype html>
@@ -44,16 +44,16 @@ def escape_html(text: str) -> str:
 
 def language_attribute(language: str) -> str:
     """Return the attribute of an element in a language, with a space before it; empty if the language is no tag."""
-    return f' lang="{language}"' if _LANGUAGE.match(language) else ""
+    return f' lang="{language}"' if _LANGUAGE.fullmatch(language) else ""
 
 
-def html_page(title: str, body: str, style: str = "") -> str:
+def html_page(title: str, body: str, style: str) -> str:
     """Return a page that needs no other file and runs no script.
 
     Args:
         title: Title, plain text.
         body: Markup of the body, with everything else escaped.
-        style: Style sheet after the shared one; it must hold nothing of documents.
+        style: Style sheet after the shared one, without text of documents.
 
     Raises:
         ValueError: If the style contains markup.
