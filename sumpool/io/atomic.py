@@ -194,11 +194,12 @@ def disk_errors(path: Path, *, advice: str = "start again", only_full: bool = Fa
     try:
         yield
     except (OSError, SafetensorError) as error:
-        is_full = getattr(error, "errno", None) in DISK_FULL
-        is_unnamed = getattr(error, "errno", None) == errno.EIO and getattr(error, "filename", None) is None
+        number = getattr(error, "errno", None)
+        is_full = number in DISK_FULL
+        is_unnamed = number == errno.EIO and getattr(error, "filename", None) is None
         if only_full and not is_full and not is_unnamed:
             raise
-        if getattr(error, "errno", None) in _UNUSABLE_PATH:
+        if number in _UNUSABLE_PATH:
             raise RecipeError(
                 f"{path} must be a path that can be written, got: {error}; correct it or its permissions"
             ) from error
