@@ -82,17 +82,17 @@ def measure_body(lines: Sequence[PrintedLine]) -> Body:
         if mono or line.share("mono") < 0.5:
             sizes[max(round(line.size, 1), _MIN_SIZE)] += len(line.text)
     size = sizes.most_common(1)[0][0] if sizes else 10.0
+    gaps: dict[tuple[int, float], Counter[float]] = defaultdict(Counter)  # below full lines that others continue
     for line, following in pairwise(lines):
-        if _same_column(line, following) and abs(line.size - size) < 0.3:
-            leadings[round((following.y - line.y) / size, 1)] += 1
+        if not _same_column(line, following):
+            continue
+        gap = following.y - line.y
+        if abs(line.size - size) < 0.3:
+            leadings[round(gap / size, 1)] += 1
+        full = line.x1 - line.left >= _FULL * (line.right - line.left) and len(line.segments) == 1
+        if full and abs(line.size - following.size) < 0.3 and not line.text.endswith((".", ":", "?", "!")):
+            gaps[line.page, round(line.size, 1)][round(gap, 1)] += 1
     usual = [(count, -leading) for leading, count in leadings.items() if 0.9 <= leading <= 3]
-    # Full lines that do not end a sentence, for each page and size with enough of them.
-    gaps: dict[tuple[int, float], Counter[float]] = defaultdict(Counter)
-    for line, following in pairwise(lines):
-        same = _same_column(line, following) and abs(line.size - following.size) < 0.3
-        full = line.x1 - line.left >= _FULL * (line.right - line.left)
-        if same and full and len(line.segments) == 1 and not line.text.endswith((".", ":", "?", "!")):
-            gaps[line.page, round(line.size, 1)][round(following.y - line.y, 1)] += 1
     common = {key: counts.most_common(1)[0] for key, counts in gaps.items()}
     pages = {key: gap for key, (gap, count) in common.items() if count >= _RUNNING and gap <= _WIDEST * key[1]}
     return Body(size, -max(usual)[1] if usual else 1.2, mono, bold, pages)
