@@ -117,7 +117,7 @@ def _read_lines(document: Handle) -> tuple[list[PrintedLine], list[str]]:
     if len(images) >= _IMAGE_SHARE * count:
         notes.append(f"{len(images)} of {count} pages are images without text; {OCR_ADVICE}")
     gutters = dict.fromkeys(gutter for page in pages if (gutter := find_gutter(page.segments)) is not None)
-    return [line for page in pages for line in order_lines(page.segments, page.number, tuple(gutters))], notes
+    return [line for page in pages for line in order_lines(page, tuple(gutters))], notes
 
 
 def _is_image(document: Handle, page: PageSegments) -> bool:

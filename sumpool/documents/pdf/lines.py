@@ -314,7 +314,7 @@ class _EndRow(NamedTuple):
     def is_page_number(self) -> bool:
         """Return whether the row is a page number apart from the text."""
         text = " ".join(segment.text for segment in self.segments)
-        return self.gap >= _APART and bool(_PAGE_NUMBER.fullmatch(text)) and any(map(str.isalnum, text))
+        return self.gap >= _APART and bool(_PAGE_NUMBER.fullmatch(text))
 
 
 def remove_margins(pages: Sequence[PageSegments]) -> tuple[list[PageSegments], int]:
@@ -478,22 +478,21 @@ class PrintedLine:
         return float(sum(shares)) / sum(lengths)
 
 
-def order_lines(segments: Sequence[Segment], page: int, gutters: Sequence[float]) -> list[PrintedLine]:
+def order_lines(page: PageSegments, gutters: Sequence[float]) -> list[PrintedLine]:
     """Return the lines of a page in reading order.
 
     Args:
-        segments: Segments of the page.
-        page: Number of the page, from 1.
+        page: The page.
         gutters: Left edges of right columns that other pages have; on these, short columns count as columns too.
     """
-    front, main = _split_front(list(segments), gutters) if page == 1 else ([], list(segments))
+    front, main = _split_front(page.segments, gutters) if page.number == 1 else ([], page.segments)
     columns = [*_columns(front, ()), *_columns(main, gutters)]
     lines: list[PrintedLine] = []
     for column, group in enumerate(columns):
         left = min(segment.x0 for segment in group)
         right = max(segment.x1 for segment in group)
         rows = _rows(sorted(group, key=lambda item: item.y))
-        lines += [PrintedLine(row, page, column, left, right) for row in rows]
+        lines += [PrintedLine(row, page.number, column, left, right) for row in rows]
     return lines
 
 
