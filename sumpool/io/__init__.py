@@ -1,1 +1,1 @@
-"""Files that survive a crash: atomic replacement, manifests, locks and resumable JSON lines."""
+"""Files: atomic replacement, manifests, locks, resumable JSON lines, bounded reading, file names and HTML pages."""
