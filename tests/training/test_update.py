@@ -157,7 +157,8 @@ def test_bf16_rounds_every_weight_once_and_keeps_gradients_and_moments_in_single
         metrics = updater.update([batch_of([0, 1, 2])], rate=0.01).read()
     assert metrics["loss"] == pytest.approx(gradients([batch_of([0, 1, 2])])[1]["loss"], rel=0.02)
     times = {name: counter.times[parameter.data_ptr()] for name, parameter in model.named_parameters()}
-    assert {name for name, count in times.items() if count != 1} == {name for name in times if "norm" in name}
+    exact = {name for name in times if "norm" in name or "direction" in name}  # in single precision
+    assert {name for name, count in times.items() if count != 1} == exact
     found = [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
     assert {tensor.dtype for tensor in (*found, *updater.moments().values())} == {torch.float32}
 

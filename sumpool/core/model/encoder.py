@@ -265,22 +265,25 @@ class Chunk:
         mask: (blocks, width), True at real tokens.
     """
 
-    def __init__(self, blocks: Sequence[Block], documents: Tensor, size: int) -> None:
+    def __init__(self, blocks: Sequence[Block], documents: Tensor, whole: int) -> None:
         """Compute indices of tokens.
 
         Args:
             blocks: At least one, the longest first.
             documents: (batch, length), mask of the documents.
-            size: Tokens of a block that is not the last one of its document.
+            whole: Tokens of a block that is not the last one of its document.
         """
         self.sizes = [block.size for block in blocks]
-        self.full = self.sizes[-1] == size
         self._length = documents.size(1)
-        document, first, size_ = to_device(torch.tensor(blocks), documents).T[..., None]  # (blocks, 1) each
-        # As many keys whatever the batch mates, up to those that attention adds up in the same order.
-        width = min(padded_keys(max(1, self.sizes[0])), size)
+        document, first, size = to_device(torch.tensor(blocks), documents).T[..., None]  # (blocks, 1) each
+        width = max(1, self.sizes[0])
+        self.full = self.sizes[-1] == width
+        if not torch.is_grad_enabled():
+            # Batch mates change neither the order in which attention adds up keys, nor whether it has a mask.
+            width = min(padded_keys(width), whole)
+            self.full = self.sizes[-1] == whole
         offset = torch.arange(width, device=documents.device)
-        self.mask = offset < size_
+        self.mask = offset < size
         self._document, self._index = document, first + offset  # index of each token in its document
         self._rows: Tensor | None = None  # indices of the real tokens in the flattened chunk; None where all are real
         if not self.full:  # on the host, which would wait for the mask

@@ -188,7 +188,8 @@ def test_gradients_equal_those_of_the_plain_loop(layers: list[dict[str, object]]
     torch.testing.assert_close(*gradients)
 
 
-def test_layers_compute_real_tokens_only() -> None:
+@torch.inference_mode()
+def test_layers_compute_few_tokens_of_padding() -> None:
     encoder = make_encoder(blockwise(128), blockwise(128)).eval()
     inputs: list[Tokens] = []
     encoder.layers[1].register_forward_pre_hook(lambda _, tokens: inputs.append(tokens[0]))
