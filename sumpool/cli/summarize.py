@@ -1,10 +1,11 @@
 """`sumpool summarize`: summarise files, folders, standard input, or a corpus on many machines."""
 
+import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
 from importlib.util import find_spec
-from itertools import islice
+from itertools import chain, islice
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
@@ -26,8 +27,8 @@ from sumpool.cli.options import (
     choice,
     whole_number,
 )
-from sumpool.documents.document import DEFAULT_OPTIONS, ReadOptions
-from sumpool.errors import DataError, RecipeError
+from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions
+from sumpool.errors import DataError, RecipeError, SumpoolError
 from sumpool.inference.rendering import SUFFIXES, Format, Rendering, Style, render_explanation
 from sumpool.io.bounded import read_json
 from sumpool.progress import Progress, Report
@@ -234,12 +235,15 @@ def summarize(
             if len(documents) > 1:
                 advice = "name one, add --limit 1, or make one summary of all by --together"
                 raise RecipeError(f"{explain} must explain one document, got several; {advice}")
+        if not jobs and not rewriter:
+            count, documents = _count(names, documents)
+            jobs = choose_jobs(count, model, overrides, output.report)
         summaries = run_summarize(
             documents,
             model,
             overrides=overrides,
             open_output=open_output if out or out_dir else None,
-            jobs=jobs or (1 if rewriter else choose_jobs(documents, model, overrides, output.report)),
+            jobs=jobs or 1,
             evidence=shown if evidence or explain else None,
             rewrite=rewriter and rewriter.rewrite,
             report=output.report,
@@ -292,13 +296,33 @@ def _warn_of_arguments(names: Sequence[str], options: ReadOptions, report: Repor
         report(Progress("summarize", note=problem))
 
 
-def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str], report: Report) -> int:
-    """Return the number of processes where none is asked for.
+def _count(names: Sequence[str], documents: Iterable[Document]) -> tuple[int, Iterable[Document]]:
+    """Return the number of documents, of files of rows up to what all cores are worth, and the documents.
 
-    It is one for a few documents, where their number is not known, and for a model without PyTorch.
+    Nobody waits for the end of a stream, whose number is 0.
+    """
+    if isinstance(documents, Sized):
+        return len(documents), documents
+    if not all(Path(name).is_file() or Path(name).is_dir() for name in names):
+        return 0, documents
+    rest, first = iter(documents), list[Document]()
+    try:
+        first.extend(islice(rest, _DOCUMENTS_PER_PROCESS * (os.cpu_count() or 1)))
+    except SumpoolError as error:  # the documents before it are summarised
+        rest = _failing(error)
+    return len(first), chain(first, rest)
+
+
+def _failing(error: SumpoolError) -> Iterator[Document]:
+    raise error
+    yield
+
+
+def choose_jobs(count: int, model: Path | None, overrides: Sequence[str], report: Report) -> int:
+    """Return the number of processes where none is asked for, which is one for a few documents, and without PyTorch.
 
     Args:
-        documents: The documents.
+        count: Number of documents.
         model: The run folder; None takes what `choose_model` does.
         overrides: Settings to change.
         report: Called with a note if there are several processes.
@@ -306,7 +330,7 @@ def choose_jobs(documents: object, model: Path | None, overrides: Sequence[str],
     from sumpool.inference.run_files import RunFiles, choose_model
     from sumpool.workflows.summarize import most_jobs
 
-    tasks = len(documents) // _DOCUMENTS_PER_PROCESS if isinstance(documents, Sized) else 0
+    tasks = count // _DOCUMENTS_PER_PROCESS
     if tasks < 2:
         return 1
     is_fast = RunFiles.open(choose_model(model), overrides).config.fast

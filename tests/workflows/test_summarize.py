@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from sumpool.cli.summarize import choose_jobs
+from sumpool.cli.summarize import _count, choose_jobs
 from sumpool.documents.document import Document
-from sumpool.errors import CheckpointError, Interrupted, RecipeError
+from sumpool.errors import CheckpointError, DataError, Interrupted, RecipeError
 from sumpool.inference.summary_file import SummaryFile
 from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Progress, no_op
@@ -110,7 +110,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def jobs_of(count: int, *overrides: str) -> int:
-    return choose_jobs([Document(str(number), "Hosts.") for number in range(count)], SHIPPED, overrides, no_op)
+    return choose_jobs(count, SHIPPED, overrides, no_op)
 
 
 @pytest.mark.usefixtures("machine")
@@ -124,14 +124,38 @@ def test_jobs_follow_documents_memory_and_cores(monkeypatch: pytest.MonkeyPatch)
     assert jobs_of(1000) == 1
 
 
+def test_documents_are_counted_without_the_end_of_a_file_or_any_of_a_stream(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    (rows := tmp_path / "rows.jsonl").touch()
+    stream = iter(documents(40))
+    count, counted = _count([str(rows)], stream)
+    assert count == 32
+    assert len(list(stream)) == 8
+    assert [document.id for document in counted] == [f"d{number}" for number in range(32)]
+    assert _count([str(rows), str(tmp_path)], documents(5))[0] == 5
+    stream = iter(documents(40))
+    assert _count(["-", str(rows)], stream) == (0, stream)
+
+    def damaged() -> Iterator[Document]:
+        yield from documents(3)
+        raise DataError("rows.jsonl must be complete")
+
+    count, counted = _count([str(rows)], damaged())
+    assert count == 3
+    rest = iter(counted)
+    assert [next(rest).id for _ in range(3)] == ["d0", "d1", "d2"]
+    with pytest.raises(DataError, match="must be complete"):
+        next(rest)
+
+
 @pytest.mark.usefixtures("machine")
-def test_few_documents_and_streams_take_one_process_and_fast_summaries_two(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_documents_take_one_process_and_fast_summaries_two(monkeypatch: pytest.MonkeyPatch) -> None:
     reported: list[Progress] = []
-    documents = [Document(str(number), "Hosts.") for number in range(40)]
-    assert choose_jobs(documents, SHIPPED, (), reported.append) == 2
+    assert choose_jobs(40, SHIPPED, (), reported.append) == 2
     assert [progress.note for progress in reported] == ["2 processes; --jobs 1 takes less memory"]
-    assert choose_jobs(iter(documents), SHIPPED, (), reported.append) == 1
-    assert choose_jobs(documents[:31], SHIPPED, ["summarize.fast=true"], reported.append) == 1
+    assert choose_jobs(31, SHIPPED, ["summarize.fast=true"], reported.append) == 1
     assert len(reported) == 1
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     assert jobs_of(1000, "summarize.fast=true") == 2
