@@ -313,9 +313,10 @@ extern "C" void decode(const Layer* layers, const Shape* shape, const int64_t* s
         const Heads later = {earlier.data + caches * earlier.document, earlier.document, earlier.head, earlier.row};
         for (int64_t row = 0; row < rows; row++)
             for (int64_t f = 0; f < dim; f += LANES) {
-                const int64_t slot = earlier.from(row / beams, f / features, slots[row]).data - earlier.data + f % features;
-                _mm512_storeu_ps(earlier.data + slot, _mm512_loadu_ps(widened + row * 3 * dim + dim + f));
-                _mm512_storeu_ps(later.data + slot, _mm512_loadu_ps(widened + row * 3 * dim + 2 * dim + f));
+                const float* newest = widened + row * 3 * dim + dim + f;
+                const int64_t cache = row / beams, head = f / features, feature = f % features;
+                _mm512_storeu_ps(earlier.from(cache, head, slots[row]).data + feature, _mm512_loadu_ps(newest));
+                _mm512_storeu_ps(later.from(cache, head, slots[row]).data + feature, _mm512_loadu_ps(newest + dim));
             }
         attend({widened, beams * 3 * dim, features, 3 * dim}, earlier, later, {ancestry, beams * capacity, 0, capacity},
                {mixed, beams * dim, features, dim}, caches, heads, beams, used, features, scores);
@@ -459,8 +460,10 @@ extern "C" void pointer_log_probs(float* logits, const float* query, const float
 // Sum of some weights, in single precision.
 static float sum_weights(const float* weights, int64_t count) {
     __m512 sum = _mm512_setzero_ps();
-    for (int64_t k = 0; k < count; k += LANES)
-        sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(count - k >= LANES ? 0xffff : (1 << (count - k)) - 1, weights + k));
+    for (int64_t k = 0; k < count; k += LANES) {
+        const __mmask16 exist = count - k >= LANES ? 0xffff : (1 << (count - k)) - 1;
+        sum = _mm512_add_ps(sum, _mm512_maskz_loadu_ps(exist, weights + k));
+    }
     return _mm512_reduce_add_ps(sum);
 }
 
