@@ -208,8 +208,7 @@ def run_process(command: Sequence[str], check: Check, timeout: float = TIMEOUT) 
                 if time.perf_counter() - start > timeout:
                     return ProcessRun(problem=f"it took more than {timeout:,.0f} s")
                 with suppress(OSError):  # there is no /proc, or the process has ended
-                    status = _PEAK.search(Path(f"/proc/{process.pid}/status").read_text())
-                    peak = 1024 * int(status[1]) if status else peak
+                    peak = max(peak or 0, _peak(process.pid))
                 try:
                     moment, line = lines.get(timeout=_POLL)
                 except queue.Empty:
@@ -231,6 +230,14 @@ def run_process(command: Sequence[str], check: Check, timeout: float = TIMEOUT) 
             last = next((line.strip()[:_LONGEST_REASON] for line in reversed(lines_of_errors) if line.strip()), "")
             return ProcessRun(problem=last or f"it ended with exit code {code}")
     return ProcessRun(rows, first, seconds, peak)
+
+
+def _peak(process: int) -> int:
+    """Return the sum of the peak memory of a process and its descendants that run, in bytes."""
+    folder = Path("/proc", str(process))
+    status = _PEAK.search((folder / "status").read_text())
+    children = (child for listed in folder.glob("task/*/children") for child in listed.read_text().split())
+    return (1024 * int(status[1]) if status else 0) + sum(_peak(int(child)) for child in children)
 
 
 def precision_of(recipe: Recipe, device: torch.device) -> str:

@@ -45,6 +45,14 @@ def test_a_process_is_timed_from_its_start() -> None:
         assert 100e6 < run.memory < 200e6
 
 
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc")
+def test_the_peak_of_a_process_includes_its_descendants() -> None:
+    block = "import time; block = bytearray(b'1') * 100_000_000; time.sleep(1)"
+    run = run_process(python(f"import subprocess, sys; subprocess.run([sys.executable, '-c', {block!r}])"), no_op)
+    assert run.memory
+    assert 100e6 < run.memory < 200e6
+
+
 @pytest.mark.parametrize(
     ("program", "problem"),
     [
