@@ -14,19 +14,19 @@ FEATURES_MULTIPLE = 8
 
 @cache
 def load_kernels() -> ctypes.CDLL | None:
-    """Load the compiled kernels; None where there are none or the CPU has no AVX-512 VNNI."""
-    try:
-        library = ctypes.CDLL(str(Path(__file__).with_name("libkernels.so.1")))
-    except OSError:
-        return None
+    """Load the compiled kernels; None where there are none of this version or the CPU has no AVX-512 VNNI."""
     if not torch.cpu._is_vnni_supported():
         return None
     pointer, size = ctypes.c_void_p, ctypes.c_int64
-    library.int8_linear.argtypes = (pointer, size, size, pointer, size, pointer, pointer)
-    library.decode.argtypes = (pointer,) * 6
-    library.small_linear.argtypes = (pointer, size, size, pointer, pointer, size, pointer)
-    library.pointer_log_probs.argtypes = (*(pointer,) * 9, *(size,) * 5)
-    library.draw.argtypes = (pointer, pointer, size, size, ctypes.c_float, size, pointer)
+    try:
+        library = ctypes.CDLL(str(Path(__file__).with_name("libkernels.so.1")))
+        library.int8_linear.argtypes = (pointer, size, size, pointer, size, pointer, pointer)
+        library.decode.argtypes = (pointer,) * 6
+        library.small_linear.argtypes = (pointer, size, size, pointer, pointer, size, pointer)
+        library.pointer_log_probs.argtypes = (*(pointer,) * 9, *(size,) * 5)
+        library.draw.argtypes = (pointer, pointer, size, size, ctypes.c_float, size, pointer)
+    except (OSError, AttributeError):
+        return None
     for kernel in (library.int8_linear, library.decode, library.small_linear, library.pointer_log_probs, library.draw):
         kernel.restype = None
     return library

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import Tensor
@@ -8,6 +10,11 @@ from sumpool.core.nn import kernels
 from sumpool.core.nn.kernels import kernels_for, load_kernels, pointer_log_probs
 
 pytestmark = pytest.mark.skipif(load_kernels() is None, reason="needs compiled kernels and AVX512-VNNI")
+
+
+def test_a_library_of_another_version_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ctypes.CDLL", lambda _: SimpleNamespace(int8_linear=SimpleNamespace()))
+    assert load_kernels.__wrapped__() is None
 
 
 def test_kernels_compute_contiguous_floats_without_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
