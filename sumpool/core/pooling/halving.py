@@ -106,7 +106,7 @@ def halve(
     length, max_length = scores.size(1), scores.size(1) if max_length is None else max_length
     survivors = max_kept(keep, max_length)
     ratio = max_length / keep if isinstance(keep, int) else min(1 / keep, max_length)  # a document keeps 1 at least
-    rounds = max(0, math.ceil(math.log2(ratio)))
+    rounds = math.ceil(math.log2(max(1, ratio)))
     values = F.pad(at_least_float32(scores).masked_fill(~mask, 0.0), (0, survivors * 2**rounds - length))
     slots = keep_counts(keep, mask)[:, None] << rounds  # (batch, 1)
     real = mask.sum(1, keepdim=True)
