@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from sumpool.core.cross_attention import CrossAttention
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.kv_cache import CompactingCache
+from sumpool.core.model.kv_cache import BeamCache, CompactingCache
 from sumpool.core.nn.kernels import kernels_for
 from sumpool.core.nn.quantization import Int8Linear
 
@@ -51,7 +51,7 @@ class CompiledLayers:
 
     @classmethod
     def find(cls, config: ModelConfig, layers: Sequence["DecoderLayer"]) -> "CompiledLayers | None":
-        """Return those of a decoder; None if the kernel does not apply to it."""
+        """Return the compiled layers of a decoder, the same for every step; None if the kernel does not apply to it."""
         first: nn.Module = layers[0].attention.project
         if not isinstance(first, Int8Linear):
             return None
@@ -66,7 +66,7 @@ class CompiledLayers:
             _FOUND[first] = cls(config, layers) if applies else None
         return _FOUND[first]
 
-    def step(self, states: Tensor, cache: CompactingCache, cross_cache: list[dict[str, Tensor]]) -> Tensor | None:
+    def step(self, states: Tensor, cache: BeamCache, cross_cache: list[dict[str, Tensor]]) -> Tensor | None:
         """Apply all layers to the newest token of every beam.
 
         A result depends on no other document, sample or padding, not even in the last bit.
@@ -79,6 +79,8 @@ class CompiledLayers:
         Returns:
             (batch, beams, dim); None where the kernel does not compute with these tensors.
         """
+        if not isinstance(cache, CompactingCache):
+            return None
         memories = [[layer[name] for name in ("key", "value", "bias")] for layer in cross_cache]
         flat = [tensor for memory in memories for tensor in memory]
         if (kernels := kernels_for(states, cache.ancestry_bias, *flat)) is None:
@@ -93,10 +95,11 @@ class CompiledLayers:
             layer.key, layer.value, layer.bias = (tensor.data_ptr() for tensor in memory)
         shape = _Shape(
             *(len(layers), self._config.norm == "pre", _ACTIVATIONS.index(self._config.activation)),
-            *(heads, dim // heads, width, documents, rows, length, flat[2].size(1), caches, capacity, cache.read),
+            *(heads, dim // heads, width, documents, rows, length, flat[2].size(1), caches, capacity, cache.slots_read),
         )
-        numbers = 3 * dim + max(3 * dim, width) + heads * max(cache.read, length) + 1 + -(-max(dim, width) // 4)
-        states, scratch = states.clone(), states.new_empty(documents * rows * numbers)
+        scratch_per_row = 3 * dim + max(3 * dim, width) + heads * max(cache.slots_read, length)
+        scratch_per_row += 1 + -(-max(dim, width) // 4)  # of a quantized row
+        states, scratch = states.clone(), states.new_empty(documents * rows * scratch_per_row)
         kernels.decode(
             *(ctypes.addressof(layers), ctypes.addressof(shape), cache.slots.data_ptr()),
             *(cache.ancestry_bias.data_ptr(), states.data_ptr(), scratch.data_ptr()),

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from sumpool.core.cross_attention import CrossAttentionOutput
 from sumpool.core.model.compiled_layers import CompiledLayers
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.kv_cache import BeamCache, BeamCacheT, CompactingCache
+from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
 from sumpool.core.nn.layers import FeedForward, Residual, merge_heads, run_layer, split_heads
 from sumpool.core.nn.masking import dot_product_attention, pad_id, zero_padding
 from sumpool.core.nn.numerics import at_least_float32
@@ -198,13 +198,12 @@ class Decoder(nn.Module):
         self_cache = self_cache.advance()
         states = self._embed(tokens, self_cache.position.expand(tokens.shape), lengths)
         compiled = CompiledLayers.find(self.config, self._layers())
-        if compiled is not None and isinstance(self_cache, CompactingCache):
-            decoded = compiled.step(states, self_cache, cross_cache)
-            if decoded is not None:
-                return self.norm(decoded), self_cache
-        for index, (layer, layer_cache) in enumerate(zip(self._layers(), cross_cache, strict=True)):
-            states = layer.step(states, self_cache, index, layer_cache)
-        return self.norm(states), self_cache
+        decoded = None if compiled is None else compiled.step(states, self_cache, cross_cache)
+        if decoded is None:
+            decoded = states
+            for index, (layer, layer_cache) in enumerate(zip(self._layers(), cross_cache, strict=True)):
+                decoded = layer.step(decoded, self_cache, index, layer_cache)
+        return self.norm(decoded), self_cache
 
     def _layers(self) -> list[DecoderLayer]:
         return [layer for layer in self.layers if isinstance(layer, DecoderLayer)]

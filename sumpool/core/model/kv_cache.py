@@ -88,7 +88,7 @@ class BeamCache(ABC):
         )
 
     def buffer(self, layer: int, key_value: Tensor) -> Tensor:
-        """Keys and values of a layer, with those of the newest tokens to be written: the first have their precision."""
+        """Return the buffer of a layer, made at the first step with sizes and precision of `key_value` of `update`."""
         if layer == len(self.buffers):
             self.buffers.append(
                 key_value.new_zeros(*key_value.shape[:3], self.ancestry_bias.size(2), key_value.size(4))
@@ -132,7 +132,7 @@ class CompactingCache(BeamCache):
         return torch.tensor(self.length - 1, device=self.ancestry_bias.device)
 
     @property
-    def read(self) -> int:
+    def slots_read(self) -> int:
         """Number of slots that a step reads."""
         return _read(self.used, self.ancestry_bias.size(1))
 
@@ -156,8 +156,8 @@ class CompactingCache(BeamCache):
         """Write a layer's keys and values of the newest tokens, (2, documents, heads, beams, head_dim)."""
         buffer = self.buffer(layer, key_value)
         buffer.scatter_(3, self.slots[:, None, :, None].expand_as(key_value), key_value)
-        key, value = buffer[:, :, :, : self.read].unbind()
-        return key, value, self.ancestry_bias[:, :, : self.read].to(key.dtype)
+        key, value = buffer[:, :, :, : self.slots_read].unbind()
+        return key, value, self.ancestry_bias[:, :, : self.slots_read].to(key.dtype)
 
     def select(self, documents: Tensor) -> Self:
         """Continue with these documents only, (fewer,)."""
