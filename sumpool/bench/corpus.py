@@ -208,7 +208,7 @@ def run_process(command: Sequence[str], check: Check, timeout: float = TIMEOUT) 
                 if time.perf_counter() - start > timeout:
                     return ProcessRun(problem=f"it took more than {timeout:,.0f} s")
                 with suppress(OSError):  # there is no /proc, or the process has ended
-                    peak = max(peak or 0, _peak(process.pid))
+                    peak = max(peak or 0, _peak_of_tree(process.pid))
                 try:
                     moment, line = lines.get(timeout=_POLL)
                 except queue.Empty:
@@ -232,12 +232,12 @@ def run_process(command: Sequence[str], check: Check, timeout: float = TIMEOUT) 
     return ProcessRun(rows, first, seconds, peak)
 
 
-def _peak(process: int) -> int:
+def _peak_of_tree(process: int) -> int:
     """Return the sum of the peak memory of a process and its descendants that run, in bytes."""
     folder = Path("/proc", str(process))
     status = _PEAK.search((folder / "status").read_text())
     children = (child for listed in folder.glob("task/*/children") for child in listed.read_text().split())
-    return (1024 * int(status[1]) if status else 0) + sum(_peak(int(child)) for child in children)
+    return (1024 * int(status[1]) if status else 0) + sum(_peak_of_tree(int(child)) for child in children)
 
 
 def precision_of(recipe: Recipe, device: torch.device) -> str:

@@ -265,13 +265,13 @@ class Chunk:
         mask: (blocks, width), True at real tokens.
     """
 
-    def __init__(self, blocks: Sequence[Block], documents: Tensor, whole: int) -> None:
+    def __init__(self, blocks: Sequence[Block], documents: Tensor, block_size: int) -> None:
         """Compute indices of tokens.
 
         Args:
             blocks: At least one, the longest first.
             documents: (batch, length), mask of the documents.
-            whole: Tokens of a block that is not the last one of its document.
+            block_size: Tokens of a block that is not the last one of its document.
         """
         self.sizes = [block.size for block in blocks]
         self._length = documents.size(1)
@@ -280,8 +280,8 @@ class Chunk:
         self.full = self.sizes[-1] == width
         if not torch.is_grad_enabled():
             # Batch mates change neither the order in which attention adds up keys, nor whether it has a mask.
-            width = min(padded_keys(width), whole)
-            self.full = self.sizes[-1] == whole
+            width = min(padded_keys(width), block_size)
+            self.full = self.sizes[-1] == block_size
         offset = torch.arange(width, device=documents.device)
         self.mask = offset < size
         self._document, self._index = document, first + offset  # index of each token in its document

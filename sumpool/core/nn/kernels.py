@@ -77,22 +77,12 @@ def pointer_log_probs(
     return logits
 
 
-def draw(log_probs: Tensor, draws: Tensor, temperature: float, none: int) -> Tensor | None:
-    """Draw a token for every row; see `sumpool.core.decoding.beam.draw_tokens`.
-
-    Args:
-        log_probs: (rows, vocab), overwritten.
-        draws: (rows,), uniform in [0, 1).
-        temperature: Above 0.
-        none: The token where all are forbidden.
-
-    Returns:
-        (rows,), -1 where log-probabilities are NaN; None where the kernel does not apply.
-    """
+def draw(log_probs: Tensor, draws: Tensor, temperature: float, eos: int) -> Tensor | None:
+    """Compute `sumpool.core.decoding.beam.draw_tokens`; None where the kernel does not apply."""
     if (kernels := kernels_for(log_probs, draws)) is None:
         return None
     tokens = torch.empty(len(draws), dtype=torch.long)
     kernels.draw(
-        *(log_probs.data_ptr(), draws.data_ptr(), *log_probs.shape, temperature, none, tokens.data_ptr()),
+        *(log_probs.data_ptr(), draws.data_ptr(), *log_probs.shape, temperature, eos, tokens.data_ptr()),
     )
     return tokens
