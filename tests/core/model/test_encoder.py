@@ -12,11 +12,13 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.encoder import Encoder, Memory, group_layers
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import one_thread
+from sumpool.core.nn.quantization import Precision, quantize
 from sumpool.core.nn.states import Mixture
 from sumpool.core.pooling._base import Pooled, Pooler, keep_all
 from sumpool.core.pooling.hard import HardPoolerConfig
 from sumpool.core.tokens import Tokens
 from tests.core.model.test_summarizer import VOCAB, make_documents
+from tests.core.nn.test_quantization import NEEDS_INT8
 
 VANILLA: dict[str, object] = {"attention": {"kind": "vanilla"}}
 TWO_POOLINGS: list[dict[str, object]] = [
@@ -198,9 +200,11 @@ def test_layers_compute_few_tokens_of_padding() -> None:
     assert [(tuple(tokens.mask.shape), tokens.full) for tokens in inputs] == [((1, 128), True), ((3, 64), False)]
 
 
-def test_batch_mates_change_no_bit_of_a_document() -> None:
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("int8", marks=NEEDS_INT8)])
+def test_batch_mates_change_no_bit_of_a_document(precision: Precision) -> None:
     pooled = {**blockwise(128), "pool": {"kind": "halving", "keep": 40}}
     encoder = make_encoder(pooled, blockwise(128), source_length=500).float().eval()
+    quantize(encoder, precision)
     lengths = (500, 70, 129, 128, 64, 37, 333, 260, 411)
     documents = make_documents(*lengths)
     with torch.inference_mode(), one_thread():
