@@ -3,8 +3,8 @@
 All have an encoder and a decoder of as many layers, heads and features as ours; they differ in what the encoder's
 tokens see. None of them pools. Special tokens have our ids. Each runs in the precision in which it is fastest.
 
-CTranslate2, a C++ engine that only generates, has a process of its own: it keeps threads of an OpenMP of its own beside
-those of torch, and as long as its engine exists, the small products of a model in the same process take twice as long.
+CTranslate2, a C++ engine that only generates, has a process of its own: it keeps threads beside those of torch, and as
+long as its engine exists, the small products of a model in the same process take twice as long.
 It is converted from a random BART of transformers. Its tokens are strings, here the ids in digits.
 
 ONNX Runtime and OpenVINO, in processes of their own too, run the exported graphs of our model in the shape of BART:
@@ -14,7 +14,7 @@ full attention, and no pooling. A process that has used OpenVINO is ended by the
 import logging
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib.metadata import version
@@ -59,8 +59,8 @@ TOKEN_IDS = {
 
 _COMPUTE_TYPES = ("float32", "int8", "bfloat16", "int8_bfloat16")
 """Compute types that may be the fastest; int8 concerns the weights and the products with them only."""
-_Call = tuple[Workload, Documents, tuple[int, ...], torch.device | None]
-"""A workload and its arguments; its peak memory is measured if there is a device."""
+_Call = tuple[Workload, list[Any], Sequence[int] | None, tuple[int, ...], torch.device | None]
+"""A workload, arrays and lengths of its documents, and sizes; its peak memory is measured if there is a device."""
 _Answer = tuple[str | None, int | None]
 """Precision of the workload, and its peak memory if that was measured."""
 _REPEATS = 2
@@ -339,7 +339,11 @@ class PeerProcess(Contender):
             MemoryError: If the process has ended, as the kernel ends the one that takes most when memory runs out.
         """
         try:
-            call = self._pool.submit((workload, documents, sizes, self._device))
+            # No tensors: a thread of the pool would copy them with OpenMP threads of its own, and with more of those
+            # than cores all threads of this process sleep between operations, which doubles the time of a step.
+            parts = (documents.ids, documents.mask, documents.sentences, documents.target)
+            arrays = [part.cpu().numpy() for part in parts]
+            call = self._pool.submit((workload, arrays, documents.lengths, sizes, self._device))
             self._precisions[workload], self._peak = self._pool.result(call, no_op)
         except ResourceError as error:
             raise MemoryError("the process of the peer has ended") from error
@@ -349,7 +353,9 @@ def _runner(build: Callable[[], Contender]) -> Callable[[_Call], _Answer]:
     contender = build()
 
     def run(call: _Call) -> _Answer:
-        workload, documents, sizes, device = call
+        workload, arrays, lengths, sizes, device = call
+        ids, mask, sentences, target = map(torch.from_numpy, arrays)
+        documents = Documents(ids, mask, sentences, target, lengths)
         work = partial(contender.run, workload, documents, *sizes)
         peak = contender.peak(work, device) if device else None
         if not device:

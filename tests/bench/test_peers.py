@@ -1,6 +1,7 @@
 import gc
 import importlib.util
 import os
+import pickle
 import signal
 import sys
 from concurrent.futures import ProcessPoolExecutor
@@ -196,6 +197,14 @@ def test_all_workloads_are_of_one_other_process_which_ends_with_the_peer() -> No
     del peer
     gc.collect()
     assert not Path("/proc", process).exists()
+
+
+def test_the_thread_of_the_pool_handles_no_tensors(monkeypatch: pytest.MonkeyPatch) -> None:
+    peer = PeerProcess(Peer)
+    submit = Mock(wraps=peer._pool.submit)
+    monkeypatch.setattr(peer._pool, "submit", submit)
+    peer.run("encode", DOCUMENTS)
+    assert b"torch" not in pickle.dumps(submit.call_args.args)  # a tensor would start OpenMP threads
 
 
 def test_peak_memory_is_that_of_the_process_and_errors_are_in_its_words() -> None:
