@@ -29,7 +29,7 @@ from sumpool.cli.options import (
 )
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions
 from sumpool.errors import DataError, RecipeError, SumpoolError
-from sumpool.inference.rendering import SUFFIXES, Format, Rendering, Style, render_explanation
+from sumpool.inference.rendering import SUFFIXES, Format, Rendering, Style
 from sumpool.io.bounded import read_json
 from sumpool.progress import Progress, Report
 
@@ -250,6 +250,7 @@ def summarize(
             check=output.check,
         )
         if explain:
+            from sumpool.inference.html_pages import render_explanation
             from sumpool.io.atomic import disk_errors, replace_file
 
             explained = list(summaries)  # one at most

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from sumpool.documents.source_sentences import SourceSentence
+from sumpool.text.language import separator
 
 NO_TEXT = "the document must hold text, got none"
 """Reason of a document without a sentence or a token."""
@@ -175,6 +176,15 @@ class Summary:
     def indices(self) -> tuple[int, ...]:
         """Index of each sentence among those of the document; empty if the summary was generated."""
         return tuple(sentence.index for sentence in self.sentences if sentence.index is not None)
+
+    def items(self) -> list[str]:
+        """Return the items of a list: the sentences, and a table of contents as one of them."""
+        indices = self.indices if self.source else ()
+        is_heading = [self.source[index].kind == "heading" for index in indices]
+        sentences = [sentence.text for sentence in self.sentences]
+        start = is_heading.index(True) if True in is_heading else len(sentences)
+        contents = separator(self.language).join(sentences[start:])
+        return [*sentences[:start], *filter(None, (contents,))]
 
     def as_json(self) -> str:
         """Render the summary as one line of JSON, without the line feed."""

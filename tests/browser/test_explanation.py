@@ -6,9 +6,10 @@ import pytest
 
 from sumpool.documents.document import Document, TextBlock
 from sumpool.inference.evidence import with_evidence
+from sumpool.inference.html_pages import render_explanation
 from sumpool.inference.loading import LoadedModel, load_for_generation
 from sumpool.inference.pipeline import Pipeline
-from sumpool.inference.rendering import Rendering, render_explanation
+from sumpool.inference.rendering import Rendering
 from sumpool.inference.summary import EvidenceSource, SentenceEvidence, Summary, SummarySentence
 from sumpool.io.manifest import SHIPPED
 from tests.browser.conftest import AXE, Browser

@@ -10,9 +10,10 @@ from markdown_it import MarkdownIt
 
 from sumpool.documents.document import Document, TextBlock, TextBlockKind
 from sumpool.documents.source_sentences import SourceSentence, source_sentences
+from sumpool.inference.html_pages import render_explanation
 from sumpool.inference.loading import load_for_generation
 from sumpool.inference.pipeline import Pipeline
-from sumpool.inference.rendering import Rendering, Style, render_explanation
+from sumpool.inference.rendering import Rendering, Style
 from sumpool.inference.summary import EvidenceSource, SentenceEvidence, Summary, SummarySentence
 from sumpool.text.sentences import SentenceSplitter
 from tests.browser.hostile import PAYLOADS
