@@ -12,7 +12,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
@@ -62,24 +62,13 @@ _SENTENCE = 16
 @final
 @dataclass(frozen=True)
 class GrowingCache(BeamCache):
-    """Cache whose tensors grow by the newest tokens and are never written in place.
-
-    Attributes:
-        length: Tokens of every hypothesis, ().
-    """
-
-    length: Tensor = field(kw_only=True)
+    """Cache whose tensors grow by the newest tokens and are never written in place."""
 
     @classmethod
     def empty(cls, sizes: Iterable[tuple[int, int]], documents: int, beams: int) -> Self:
         """Return a cache without tokens, given heads and features of a head of each layer."""
         buffers = [torch.empty(2, documents, heads, 0, features) for heads, features in sizes]
-        return cls(torch.empty(documents, beams, 0), buffers, length=torch.zeros((), dtype=torch.long))
-
-    @property
-    def position(self) -> Tensor:
-        """Position of the newest token in its summary, (), counted from 0."""
-        return self.length - 1
+        return cls(torch.empty(documents, beams, 0), torch.zeros((), dtype=torch.long), buffers)
 
     def advance(self) -> Self:
         """Allocate a slot for the next token of every beam."""
@@ -149,7 +138,7 @@ class DecoderGraph(nn.Module):
             buffers: Keys and values of each layer, (2, batch, heads, length * beams, head_dim).
             encoded: Output of the encoder.
         """
-        cache = GrowingCache(ancestry, buffers, length=length)
+        cache = GrowingCache(ancestry, length, buffers)
         state = decoder_state(encoded, previous_tokens, cache)
         log_probs, state = self.model.step(tokens.flatten(), state)
         return log_probs.unflatten(0, tokens.shape), state.self_cache.ancestry_bias, state.self_cache.buffers

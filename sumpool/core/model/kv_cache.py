@@ -40,16 +40,18 @@ class BeamCache(ABC):
     Attributes:
         ancestry_bias: (documents, beams, slots), 0 at the slots that a beam descends from and -inf elsewhere; added to
             the attention scores.
+        length: Tokens of every hypothesis, ().
         buffers: Keys and values of each layer, (2, documents, heads, slots, head_dim); empty before the first step.
     """
 
     ancestry_bias: Tensor
+    length: Tensor
     buffers: list[Tensor] = field(default_factory=list)
 
     @property
-    @abstractmethod
     def position(self) -> Tensor:
         """Position of the newest token in its summary, (), counted from 0."""
+        return self.length - 1
 
     @abstractmethod
     def advance(self) -> Self:
@@ -84,6 +86,7 @@ class BeamCache(ABC):
         return replace(
             self,
             ancestry_bias=function(self.ancestry_bias),
+            length=function(self.length),
             buffers=[function(buffer) for buffer in self.buffers],
         )
 
@@ -110,13 +113,11 @@ class CompactingCache(BeamCache):
     Attributes:
         slots: (documents, beams), slots of the newest tokens.
         used: Number of slots that any document has written.
-        length: Tokens of every hypothesis.
         steps: Steps since the last compaction.
     """
 
     slots: Tensor = field(kw_only=True)
     used: int = 0
-    length: int = 0
     steps: int = 0
 
     @classmethod
@@ -124,12 +125,7 @@ class CompactingCache(BeamCache):
         """Return a cache without tokens."""
         slots = torch.arange(-beams, 0, device=device).expand(documents, -1)
         bias = torch.full((documents, beams, _capacity(0, beams)), -math.inf, device=device)
-        return cls(bias, slots=slots)
-
-    @property
-    def position(self) -> Tensor:
-        """Position of the newest token in its summary, (), counted from 0."""
-        return torch.tensor(self.length - 1, device=self.ancestry_bias.device)
+        return cls(bias, torch.zeros((), dtype=torch.long, device=device), slots=slots)
 
     @property
     def slots_read(self) -> int:
@@ -194,25 +190,13 @@ class CompactingCache(BeamCache):
 @final
 @dataclass(frozen=True)
 class StaticCache(BeamCache):
-    """Cache with slots for all steps; every step reads all slots, and no shape ever changes.
-
-    Attributes:
-        length: Tokens of every hypothesis, ().
-    """
-
-    length: Tensor = field(kw_only=True)
+    """Cache with slots for all steps; every step reads all slots, and no shape ever changes."""
 
     @classmethod
     def empty(cls, documents: int, beams: int, device: torch.device, steps: int) -> Self:
         """Return a cache without tokens that has slots for `steps` steps."""
-        length = torch.zeros((), dtype=torch.long, device=device)
         bias = torch.full((documents, beams, steps * beams), -math.inf, device=device)
-        return cls(bias, length=length)
-
-    @property
-    def position(self) -> Tensor:
-        """Position of the newest token in its summary, (), counted from 0."""
-        return self.length - 1
+        return cls(bias, torch.zeros((), dtype=torch.long, device=device))
 
     def advance(self) -> Self:
         """Allocate a slot for the next token of every beam."""
@@ -225,10 +209,6 @@ class StaticCache(BeamCache):
         """Write a layer's keys and values of the newest tokens, (2, documents, heads, beams, head_dim)."""
         key, value = self.buffer(layer, key_value).index_copy_(3, self._slots(), key_value).unbind()
         return key, value, self.ancestry_bias.to(key.dtype)
-
-    def map_tensors(self, function: Callable[[Tensor], Tensor]) -> Self:
-        """Apply a function to every tensor."""
-        return replace(super().map_tensors(function), length=function(self.length))
 
     def _slots(self) -> Tensor:
         """Slots of the newest tokens, (beams,)."""
