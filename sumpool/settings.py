@@ -8,7 +8,7 @@ a file or a class adds the variant.
 """
 
 import pkgutil
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from functools import cache
 from importlib import import_module
 from types import ModuleType
@@ -90,9 +90,9 @@ class VariantSettings(Settings):
     kind: str
 
     @property
-    def variant_class(self) -> Callable[..., Any]:
+    def variant_class(self) -> type[Any]:
         """The class that is built from the settings: it is beside them, with their name without "Config"."""
-        built: Callable[..., Any] = getattr(import_module(type(self).__module__), type(self).__name__[: -len("Config")])
+        built: type[Any] = getattr(import_module(type(self).__module__), type(self).__name__[: -len("Config")])
         return built
 
 

@@ -365,15 +365,10 @@ class SentenceCrossAttention(CrossAttention):
     def attention_weights(self, queries: Tensor, precomputed: dict[str, Tensor], length: int) -> Tensor:
         """Compute the attention weights of whole summaries, 0 outside the selected sentences."""
         del length
-        key, _ = self._split(precomputed["words"])
-        visible = self._visible(self.select_sentences(queries, precomputed), precomputed)
+        query, (key, _) = self._split_query(queries), self._split(precomputed["words"])
+        visible = self._visible(self._top_sentences(self.selection(queries, query, precomputed)), precomputed)
         bias = key.new_zeros(visible.shape).masked_fill(~visible, -torch.inf)[:, None]
-        return softmax_scores(self._split_query(queries), key, bias).nan_to_num()  # a document without states has none
-
-    def select_sentences(self, queries: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """Return the selection of each query: (batch, target, sentences), True at selected sentences."""
-        query = self._split_query(queries)  # (batch, heads, target, head_dim)
-        return self._top_sentences(self.selection(queries, query, precomputed))
+        return softmax_scores(query, key, bias).nan_to_num()  # a document without states has none
 
     def _split(self, words: Tensor) -> tuple[Tensor, Tensor]:
         """Views of keys and values, (batch, heads, length, head_dim) each."""

@@ -313,7 +313,8 @@ def test_only_selected_sentences_are_read(long_memory: Tokens, beam_queries: Ten
     precomputed = precompute(layer, long_memory)
     precomputed = {name: tensor[:1] for name, tensor in precomputed.items()}
     expected = layer.step(beam_queries[:1], precomputed)
-    selected = layer.select_sentences(beam_queries[:1], precomputed).any(1)
+    queries = beam_queries[:1]
+    selected = layer._top_sentences(layer.selection(queries, layer._split_query(queries), precomputed)).any(1)
     unread = ~selected.gather(1, precomputed["index"])[0]
     assert unread[: LENGTHS[0]].any()
     words = precomputed["words"].clone()

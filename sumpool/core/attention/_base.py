@@ -20,13 +20,7 @@ from sumpool.settings import VariantSettings
 
 
 class AttentionConfig(VariantSettings):
-    """Settings of one self-attention.
-
-    Attributes:
-        has_weights: Whether a `SoftmaxAttention` is built.
-    """
-
-    has_weights: ClassVar[bool] = False
+    """Settings of one self-attention."""
 
     @property
     def max_length(self) -> int | None:

@@ -27,7 +27,6 @@ from sumpool.core.tokens import Tokens
 class BlockwiseAttentionConfig(AttentionConfig):
     """Settings of blockwise self-attention."""
 
-    has_weights = True
     kind: Literal["blockwise"] = "blockwise"
     block: int = Field(512, ge=1, le=10_000_000)
     """Tokens per block."""

@@ -43,8 +43,14 @@ class PerformerAttention(KernelAttention):
     def __init__(self, config: PerformerAttentionConfig, dim: int, heads: int) -> None:
         super().__init__(config, dim, heads)
         generator = torch.Generator().manual_seed(config.seed)
-        directions = orthogonal_directions(config.features, dim // heads, generator)
-        self.register_buffer("directions", directions, persistent=False)
+        size = dim // heads
+        gaussian = torch.randn(math.ceil(config.features / size), size, size, generator=generator, device="cpu")
+        columns, triangle = torch.linalg.qr(gaussian)  # each (blocks, size, size)
+        # Without the signs the distribution of the columns is not uniform, and the approximation is biased.
+        signs = triangle.diagonal(dim1=1, dim2=2).sign()  # (blocks, size)
+        orthogonal = (columns * signs[:, None]).mT.flatten(0, 1)[: config.features]
+        lengths = torch.randn(config.features, size, generator=generator, device="cpu").norm(dim=1)
+        self.register_buffer("directions", orthogonal * lengths[:, None], persistent=False)
 
     def _feature_map(self, query: Tensor, key: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         # Logarithms of the features, (batch, heads, length, features), without the constant that cancels.
@@ -57,25 +63,3 @@ class PerformerAttention(KernelAttention):
         # Padding may exceed the largest feature of the real keys.
         key = (key - largest).masked_fill(~mask[:, None, :, None], 0.0)
         return (query - query.detach().amax(3, keepdim=True)).exp(), key.exp()
-
-
-def orthogonal_directions(features: int, dim: int, generator: torch.Generator) -> Tensor:
-    """Draw Gaussian directions, orthogonal in blocks of `dim`.
-
-    Args:
-        features: Number of directions.
-        dim: Their dimension.
-        generator: Random generator on the CPU.
-
-    Returns:
-        (features, dim), float32, on the CPU.
-    """
-    blocks = math.ceil(features / dim)
-    gaussian = torch.randn(blocks, dim, dim, generator=generator, device="cpu")
-    columns, triangle = torch.linalg.qr(gaussian)  # each (blocks, dim, dim)
-    # Without the signs the distribution of the columns is not uniform, and the approximation is biased.
-    signs: Tensor = triangle.diagonal(dim1=1, dim2=2).sign()  # (blocks, dim)
-    orthogonal = (columns * signs[:, None]).mT.flatten(0, 1)[:features]
-    lengths = torch.randn(features, dim, generator=generator, device="cpu").norm(dim=1)
-    directions: Tensor = orthogonal * lengths[:, None]
-    return directions

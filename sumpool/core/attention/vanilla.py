@@ -10,7 +10,6 @@ from sumpool.core.nn.positions import PositionsKind
 class VanillaAttentionConfig(AttentionConfig):
     """Settings of full self-attention."""
 
-    has_weights = True
     kind: Literal["vanilla"] = "vanilla"
     positions: PositionsKind = "none"
     """Position encoding inside the attention: rotary rotates queries and keys, relative adds a learned bias per

@@ -6,7 +6,7 @@ import torch
 from pydantic import Field, model_validator
 from torch import nn
 
-from sumpool.core.attention._base import AttentionConfig
+from sumpool.core.attention._base import AttentionConfig, SoftmaxAttention
 from sumpool.core.cross_attention import CrossAttentionConfig, FullCrossAttentionConfig
 from sumpool.core.nn.layers import Activation, SkipInit
 from sumpool.core.nn.positions import AbsolutePositions, Embed
@@ -26,7 +26,8 @@ class EncoderLayerConfig(Settings):
     @model_validator(mode="after")
     def _scorer_reads_weights(self) -> Self:
         scorer = getattr(self.pool, "scorer", None)
-        if scorer and scorer.kind == "attention_mass" and not self.attention.has_weights:
+        built = self.attention.variant_class
+        if scorer and scorer.kind == "attention_mass" and not issubclass(built, SoftmaxAttention):
             rule = "attention must have weights, as vanilla has, before the scorer attention_mass"
             raise ValueError(f"{rule}, got {self.attention.kind}")
         return self

@@ -13,7 +13,7 @@ from sumpool.core.attention.efficient import EfficientAttentionConfig
 from sumpool.core.attention.kernelized import KernelizedAttentionConfig
 from sumpool.core.attention.linformer import LinformerAttentionConfig, LinformerSharing
 from sumpool.core.attention.lsh import LshAttention, LshAttentionConfig
-from sumpool.core.attention.performer import orthogonal_directions
+from sumpool.core.attention.performer import PerformerAttention, PerformerAttentionConfig
 from sumpool.core.attention.sinkhorn import SinkhornAttentionConfig
 from sumpool.core.attention.skeinformer import SkeinformerAttention, SkeinformerAttentionConfig
 from sumpool.core.attention.sliding_window import SlidingWindowAttentionConfig
@@ -148,11 +148,12 @@ def test_long_documents_share_directions(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_directions_are_orthogonal_in_blocks() -> None:
-    directions = orthogonal_directions(20, 8, torch.Generator().manual_seed(1)).double()
+    directions = PerformerAttention(PerformerAttentionConfig(features=20, seed=1), 8, 1).directions.double()
     for block in (directions[:8], directions[8:16], directions[16:]):
         products = block @ block.T
         torch.testing.assert_close(products, products.diag().diag(), atol=1e-5, rtol=0)
-    lengths = orthogonal_directions(8192, 8, torch.Generator().manual_seed(1)).square().sum(1)
+    many = PerformerAttention(PerformerAttentionConfig(features=8192, seed=1), 8, 1).directions
+    lengths = many.square().sum(1)
     assert lengths.mean().item() == pytest.approx(8, rel=0.05)
     assert lengths.std().item() == pytest.approx(4, rel=0.1)
 
