@@ -122,25 +122,17 @@ class Windows:
     follows the real tokens of a batch. In batches no longer than a chunk with its neighbours, a document is one window.
     """
 
-    def __init__(
-        self,
-        mask: Tensor,
-        reach: int,
-        first: int = 0,
-        lengths: Sequence[int] | None = None,
-    ) -> None:
+    def __init__(self, tokens: Tokens, reach: int, first: int = 0) -> None:
         """Cut documents into chunks.
 
         Args:
-            mask: (batch, length), True at real tokens.
+            tokens: The documents.
             reach: Tokens visible on either side of a token.
             first: Number of first tokens that are visible to all; they are prepended to each window, and masked at
                 their positions.
-            lengths: Length of each document, behind which all tokens are padding, on the host; None reads the mask, for
-                which the host waits.
         """
-        length = mask.size(1)
-        self.mask = mask
+        length = tokens.mask.size(1)
+        self.mask = tokens.mask
         self.reach = reach
         self.first = min(first, length)
         exporting = torch.compiler.is_exporting()  # a graph has one layout for all lengths, and keeps empty chunks
@@ -149,10 +141,10 @@ class Windows:
         self.non_empty: Tensor | None = None  # indices of the chunks with a real token; None where all have one
         if not exporting:
             chunks = (length + self.rest) // self.chunk
-            counts = [-(-real // self.chunk) for real in (mask.sum(1).tolist() if lengths is None else lengths)]
+            counts = [-(-real // self.chunk) for real in known_lengths(tokens)]
             filled = [document * chunks + chunk for document, count in enumerate(counts) for chunk in range(count)]
             if len(filled) < chunks * len(counts):
-                self.non_empty = to_device(filled, mask, torch.long)
+                self.non_empty = to_device(filled, self.mask, torch.long)
 
     @property
     def query_slice(self) -> slice:
@@ -220,35 +212,25 @@ class BandAttention(Attention):
         self.first_tokens = first
 
     def _mix(self, tokens: Tokens) -> Tensor:
-        return self._attend_in_windows(*self._project(tokens), tokens.positions, tokens.mask, tokens.lengths)
+        return self._attend_in_windows(*self._project(tokens), tokens)
 
-    def _attend_in_windows(
-        self,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        positions: Tensor,
-        mask: Tensor,
-        lengths: Sequence[int] | None,
-    ) -> Tensor:
+    def _attend_in_windows(self, query: Tensor, key: Tensor, value: Tensor, tokens: Tokens) -> Tensor:
         """Attend window by window.
 
         Args:
             query: (batch, heads, length, head_dim).
             key: The same.
             value: The same.
-            positions: (batch, length).
-            mask: (batch, length), True at real tokens.
-            lengths: Length of each document, as for `Windows`.
+            tokens: Mask, positions and lengths of the keys.
 
         Returns:
             Merged heads, (batch, length, dim); those of the first tokens are to be replaced.
         """
-        windows, heads = Windows(mask, self.reach, self.first_tokens, lengths), query.size(1)
+        windows, heads = Windows(tokens, self.reach, self.first_tokens), query.size(1)
         query = split_heads(windows.chunks(merge_heads(query)), heads)  # (windows, heads, chunk, head_dim)
         key, value = (split_heads(windows.windows(merge_heads(part)), heads) for part in (key, value))
         visible = windows.visible[:, None]  # (windows, 1, chunk, keys)
-        bias = self.positions.bias(windows.windows(positions), windows.query_slice)
+        bias = self.positions.bias(windows.windows(tokens.positions), windows.query_slice)
         if bias is not None:
             visible = bias.to(query.dtype).masked_fill(~visible, -math.inf)
         return windows.join(merge_heads(F.scaled_dot_product_attention(query, key, value, attn_mask=visible)))

@@ -11,6 +11,7 @@ The paper has no code and does not mention padding: states of padding are zeros 
 document are, so that they enter no phrase, and phrases of padding only are hidden.
 """
 
+from dataclasses import replace
 from typing import Literal, Self, final
 
 from pydantic import Field, model_validator
@@ -67,9 +68,9 @@ class ConvolutionalAttention(BandAttention):
         else:
             query, key, value = self._project(tokens.with_states(self._convolve(tokens.states, tokens.mask)))
         if self.reach:
-            lengths = tokens.lengths
-            phrases = None if lengths is None else [-(-length // self.stride) for length in lengths]
-            mixed = self._attend_in_windows(query, key, value, real, real, phrases)
+            lengths = tokens.lengths and [-(-length // self.stride) for length in tokens.lengths]
+            phrases = replace(tokens, mask=real, positions=tokens.positions[:, :: self.stride], lengths=lengths)
+            mixed = self._attend_in_windows(query, key, value, phrases)
         else:
             mixed = merge_heads(attend(query, key, value, real))  # (batch, phrases, dim)
         distributed: Tensor = self.distribute(zero_padding(mixed, real).mT).mT  # (batch, at least length, dim)

@@ -5,6 +5,7 @@ side: O(length * window * dim) time and O(length * window) memory for a reach `d
 read as `dilation` interleaved ones, each under a sliding window.
 """
 
+from dataclasses import replace
 from typing import Literal, final
 
 from pydantic import Field
@@ -49,7 +50,8 @@ class DilatedAttention(BandAttention):
                 -(-max(0, length - first) // self.dilation) for length in lengths for first in range(self.dilation)
             ]
         positions, mask = self._interleave(tokens.positions), self._interleave(tokens.mask)
-        mixed = self._attend_in_windows(query, key, value, positions, mask, lengths)
+        interleaved = replace(tokens, positions=positions, mask=mask, lengths=lengths)
+        mixed = self._attend_in_windows(query, key, value, interleaved)
         merged: Tensor = mixed.unflatten(0, (-1, self.dilation)).transpose(1, 2).flatten(1, 2)  # (batch, length, dim)
         return merged[:, : tokens.states.size(1)]
 

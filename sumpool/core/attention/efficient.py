@@ -54,7 +54,5 @@ class EfficientAttention(BandAttention):
         mixed = merge_heads(query.to(value.dtype) @ context)
         if self.linear_heads < self.heads:
             query, key, value = (part[:, self.linear_heads :] for part in projected)
-            lengths = tokens.lengths
-            near = self._attend_in_windows(query, key, value, tokens.positions, tokens.mask, lengths)
-            mixed = torch.cat([mixed, near], dim=2)
+            mixed = torch.cat([mixed, self._attend_in_windows(query, key, value, tokens)], dim=2)
         return mixed

@@ -9,6 +9,7 @@ once, so that every token receives a weighted mean of the document's values; the
 they have read is not passed to the next one. Global tokens of the document itself are those of `longformer`.
 """
 
+from dataclasses import replace
 from typing import Literal, final
 
 import torch
@@ -44,10 +45,11 @@ class GlobalTokensAttention(BandAttention):
 
     def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
-        count, lengths = self.first_tokens, tokens.lengths
+        count = self.first_tokens
         reading = attention_weights(self.memory.to(key.dtype).expand(len(key), -1, -1, -1), key, tokens.mask)
         query = F.pad(query, (0, 0, count, 0))
         key, value = (torch.cat([matmul_exactly(reading, part).to(part.dtype), part], dim=2) for part in (key, value))
         mask, positions = F.pad(tokens.mask, (count, 0), value=True), F.pad(tokens.positions, (count, 0))
-        lengths = lengths and [count + length for length in lengths]
-        return self._attend_in_windows(query, key, value, positions, mask, lengths)[:, count:]
+        lengths = tokens.lengths and [count + length for length in tokens.lengths]
+        both = replace(tokens, mask=mask, positions=positions, lengths=lengths)
+        return self._attend_in_windows(query, key, value, both)[:, count:]

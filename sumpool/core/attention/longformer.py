@@ -46,7 +46,7 @@ class LongformerAttention(BandAttention):
 
     def _mix(self, tokens: Tokens) -> Tensor:
         query, key, value = self._project(tokens)
-        mixed = self._attend_in_windows(query, key, value, tokens.positions, tokens.mask, tokens.lengths)
+        mixed = self._attend_in_windows(query, key, value, tokens)
         query = query[:, :, : self.first_tokens]
         if self.global_query is not None and self.global_key_value is not None:
             query = self.global_query(tokens.states[:, : self.first_tokens])

@@ -21,7 +21,7 @@ from sumpool.core.attention.vanilla import VanillaAttentionConfig
 from sumpool.core.nn import masking
 from sumpool.core.nn.positions import PositionsKind
 from tests.core.attention.checks import assert_equals_masked, assert_equals_naive, mix, project
-from tests.core.batches import make_tokens, mask_of
+from tests.core.batches import make_tokens
 
 POSITIONS: tuple[PositionsKind, ...] = get_args(PositionsKind)
 BANDS = [(2, 1), (2, 3), (16, 2), (16, 50)]
@@ -129,6 +129,6 @@ def own_maps(attention: SlidingWindowAttention | LongformerAttention) -> tuple[n
 
 def test_chunks_of_padding_are_skipped_and_no_row_of_others_is_empty() -> None:
     """Kernels of GPUs and ONNX return NaN for a softmax over nothing."""
-    mask = mask_of(40, 3, 9)
-    assert len(Windows(mask, reach=4).chunks(mask)) == 10 + 1 + 3
-    assert Windows(mask_of(12, 1, 0), reach=4).visible.any(2).all()
+    tokens = make_tokens(40, 3, 9)
+    assert len(Windows(tokens, reach=4).chunks(tokens.mask)) == 10 + 1 + 3
+    assert Windows(make_tokens(12, 1, 0), reach=4).visible.any(2).all()
