@@ -21,6 +21,7 @@ from sumpool.core.nn.sentences import (
     mean_over_documents,
     sharpen,
     sum_over_sentences,
+    visible_words,
 )
 from sumpool.core.selection import IdealSelectionConfig, SelectionConfig
 from sumpool.core.sentence_encoding import SentenceEncoder
@@ -346,7 +347,7 @@ class SentenceCrossAttention(CrossAttention):
                     selected = self._top_sentences(full)
                 case "mix":
                     selected = torch.where(precomputed["ideal"][:, None, None], self._top_sentences(full), selected)
-        visible = self._visible(selected, precomputed)
+        visible = visible_words(selected, precomputed["index"], precomputed["mask"])
         bias = query.new_zeros(visible.shape).masked_fill(~visible, -torch.inf)[:, None]
         mixed = attend(query, key, value, precomputed["mask"], bias)
         return CrossAttentionOutput(self.out(merge_heads(mixed)), losses, metrics)
@@ -366,7 +367,8 @@ class SentenceCrossAttention(CrossAttention):
         """Compute the attention weights of whole summaries, 0 outside the selected sentences."""
         del length
         query, (key, _) = self._split_query(queries), self._split(precomputed["words"])
-        visible = self._visible(self._top_sentences(self.selection(queries, query, precomputed)), precomputed)
+        selected = self._top_sentences(self.selection(queries, query, precomputed))
+        visible = visible_words(selected, precomputed["index"], precomputed["mask"])
         bias = key.new_zeros(visible.shape).masked_fill(~visible, -torch.inf)[:, None]
         return softmax_scores(query, key, bias).nan_to_num()  # a document without states has none
 
@@ -380,11 +382,6 @@ class SentenceCrossAttention(CrossAttention):
         mean = log_weights.logsumexp(1)  # (batch, target, sentences); -inf at sentences that do not exist
         best = mean.topk(min(self.config.sentences, mean.size(-1)), dim=-1).indices
         return torch.zeros_like(mean, dtype=torch.bool).scatter(2, best, value=True) & (mean > -torch.inf)
-
-    def _visible(self, selected: Tensor, precomputed: dict[str, Tensor]) -> Tensor:
-        """States in selected sentences (batch, target, sentences): (batch, target, length), False at padding."""
-        index = precomputed["index"][:, None].expand(-1, selected.size(1), -1)
-        return selected.gather(2, index) & precomputed["mask"][:, None]
 
 
 @final

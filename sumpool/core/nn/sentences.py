@@ -183,9 +183,9 @@ def attend_to_groups(
     size = min(most, read.size(1))
     if exporting or 2 * size >= read.size(1):
         key, value = (split_heads(part, query.size(1)) for part in words.chunk(2, dim=-1))
-        return _attend(query, key, value, _visible_words(selected, group) & mask[:, None])
+        return _attend(query, key, value, visible_words(selected, group, mask))
     index, real = indices_of_true(read, size)
-    visible = _visible_words(selected, group.gather(1, index)) & real[:, None]  # (batch, queries, size)
+    visible = visible_words(selected, group.gather(1, index), real)  # (batch, queries, size)
     documents = len(index)
     if words.device.type == "cpu":
         documents = max(1, MAX_COPIED_NUMBERS // max(1, size * words.size(2) // 2))
@@ -204,9 +204,9 @@ def attend_to_groups(
     return torch.cat(mixed)
 
 
-def _visible_words(selected: Tensor, group: Tensor) -> Tensor:
-    """True at the words of selected groups, (batch, queries, words)."""
-    return selected.gather(2, group[:, None].expand(-1, selected.size(1), -1))
+def visible_words(selected: Tensor, group: Tensor, mask: Tensor) -> Tensor:
+    """True at the words of selected groups, (batch, queries, words); arguments as above, of some or all words."""
+    return selected.gather(2, group[:, None].expand(-1, selected.size(1), -1)) & mask[:, None]
 
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, visible: Tensor) -> Tensor:
