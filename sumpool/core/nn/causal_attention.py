@@ -7,11 +7,11 @@ and no matrix of length x length is stored. The backward pass computes the weigh
 """
 
 import math
-from typing import final
+from collections.abc import Sequence
+from typing import Any, final
 
 import torch
 from torch import Tensor
-from torch.autograd.function import BackwardCFunction, FunctionCtx
 
 from sumpool.core.nn.numerics import at_least_float32
 
@@ -58,11 +58,8 @@ def causal_attention(
 class _Range:
     """Weights of a range of queries over the keys up to its last."""
 
-    def __init__(self, inputs: tuple[Tensor | None, ...], part: slice, dropout: float, seed: int) -> None:
-        query, key, value, content, position, distances = inputs
-        assert query is not None
-        assert key is not None
-        assert value is not None
+    def __init__(self, inputs: Sequence[Any], part: slice, dropout: float, seed: int) -> None:
+        query, key, value, content, position, distances = inputs  # tensors; None for the last three without positions
         self.part, self.keys, self.dropout, self.seed = part, part.stop, dropout, seed
         self.key, self.value = key[:, :, : part.stop], value[:, :, : part.stop]
         self.content = query[:, :, part] if content is None else query[:, :, part] + content
@@ -114,49 +111,42 @@ class _CausalAttention(torch.autograd.Function):
     """Scaled queries, keys, values, scaled biases of contents and of positions, distances -> mixed values."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, *arguments: Tensor | float | None) -> Tensor:
+    def forward(ctx: Any, *arguments: Any) -> Tensor:  # noqa: ANN401 - tensors, None and numbers
         """Store the output and the logarithm of the sum of exponentials of each query."""
-        inputs, (dropout, seed) = arguments[:6], arguments[6:]
+        *inputs, dropout, seed = arguments
         query = inputs[0]
-        assert isinstance(query, Tensor)
         heads, batch, length, features = query.shape
         output = query.new_empty(batch, length, heads, features).permute(2, 0, 1, 3)  # merging heads needs no copy
         norms = at_least_float32(query[..., 0]).clone()
         with torch.autocast(output.device.type, enabled=False):
             for part in _ranges(output):
-                rows = _Range(inputs, part, dropout, seed)  # type: ignore[arg-type]
+                rows = _Range(inputs, part, dropout, seed)
                 scores = rows.scores()
                 norms[:, :, part] = norm = scores.logsumexp(3)
                 weights = scores.sub_(norm[..., None]).exp_()
                 if rows.dropout:
                     weights.masked_fill_(rows.dropped(weights.shape), 0.0)
                 output[:, :, part] = weights.to(output.dtype) @ rows.value
-        ctx.save_for_backward(*inputs, output, norms)  # type: ignore[arg-type]
-        ctx.dropout, ctx.seed = dropout, seed  # type: ignore[attr-defined]
+        ctx.save_for_backward(*inputs, output, norms)
+        ctx.dropout, ctx.seed = dropout, seed
         return output
 
     @staticmethod
-    def backward(ctx: BackwardCFunction, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # noqa: ANN401 - a context of torch
         """Compute the weights again, range by range."""
-        saved = list(ctx.saved_tensors)
-        inputs, output, norms = saved[:6], saved[6], saved[7]
-        totals: list[Tensor | None] = [
-            None if part is None else torch.zeros_like(at_least_float32(part)) for part in inputs
-        ]
+        *inputs, output, norms = ctx.saved_tensors
+        totals = [None if part is None else torch.zeros_like(at_least_float32(part)) for part in inputs]
         with torch.autocast(output.device.type, enabled=False):
             for part in _ranges(output):
-                rows = _Range(tuple(inputs), part, ctx.dropout, ctx.seed)  # type: ignore[attr-defined]
+                rows = _Range(inputs, part, ctx.dropout, ctx.seed)
                 _backpropagate(rows, gradient[:, :, part], output[:, :, part], norms[:, :, part], totals)
         gradients = (None if total is None else total.to(output.dtype) for total in totals)
         return *gradients, None, None
 
 
-def _backpropagate(rows: _Range, gradient: Tensor, output: Tensor, norms: Tensor, totals: list[Tensor | None]) -> None:
+def _backpropagate(rows: _Range, gradient: Tensor, output: Tensor, norms: Tensor, totals: Sequence[Any]) -> None:
     """Add the gradients of a range to `totals`, in the order of the inputs."""
     queries, keys, values, contents, positions, distances = totals
-    assert queries is not None
-    assert keys is not None
-    assert values is not None
     part, seen = rows.part, slice(rows.keys)
     weights = rows.scores().sub_(norms[..., None]).exp_()
     score_gradient = at_least_float32(gradient @ rows.value.transpose(2, 3))  # of the dropped weights, for now
@@ -172,9 +162,6 @@ def _backpropagate(rows: _Range, gradient: Tensor, output: Tensor, norms: Tensor
     keys[:, :, seen] += score_gradient.transpose(2, 3) @ rows.content
     if rows.position is None or rows.distances is None:
         return
-    assert contents is not None
-    assert positions is not None
-    assert distances is not None
     unshifted = rows.unshift(score_gradient)
     position_gradient = (unshifted @ rows.distances).view(rows.position.shape)
     queries[:, :, part] += position_gradient

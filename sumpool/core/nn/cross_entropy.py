@@ -58,7 +58,8 @@ class _CrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         """Compute the loss, and its gradients where they are needed."""
         del states, extra  # for autograd
-        for rows in sums.chunks():
+        # Matrix products prefer multiples of 64.
+        for rows in sums.rows.split(max(1, MAX_LOGITS // len(matrix) // 64) * 64):
             sums.add(rows)
         if sums.smoothing:
             sums.smooth()
@@ -106,11 +107,6 @@ class _Sums:
             else None
             for part, dtype in ((self.states, None), (matrix, self.exact), (self.extra, None))
         )
-
-    def chunks(self) -> tuple[Tensor, ...]:
-        """Split the rows into chunks whose sizes are multiples of 64, which matrix products prefer."""
-        chunks: tuple[Tensor, ...] = self.rows.split(max(1, MAX_LOGITS // len(self.matrix) // 64) * 64)
-        return chunks
 
     def add(self, rows: Tensor) -> None:
         """Add loss and gradients of some tokens (rows,), without the mean logit of smoothed references."""
