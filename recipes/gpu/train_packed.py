@@ -31,9 +31,8 @@ from sumpool.recipe.schema import Recipe
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.checkpoint import CHECKPOINTS, Checkpoints, TrainingState
 from sumpool.training.fit import fit
-from sumpool.training.initial_weights import adopt_weights
 from sumpool.training.journal import JOURNAL
-from sumpool.training.weights import read_weights, weights_of
+from sumpool.training.weights import needed_weights, read_weights, set_weights, weights_of
 
 _LOG = logging.getLogger(__name__)
 _FINISHED = "finished.json"
@@ -55,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             continue
         model, data = _set_up(recipe, arguments.pack / name)
         if weights:
-            adopt_weights(model, weights, "the stage before")
+            set_weights(model, weights_of(model) | needed_weights(model, weights), "the stage before")
         ended = _train(model, recipe, data, run, _deadline(begin + 60 * arguments.minutes))
         best = read_weights(run) if (run / MODEL).is_file() else weights_of(model)
         _hand_over(arguments, best, _result(run, ended, begin))

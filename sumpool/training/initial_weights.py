@@ -49,9 +49,10 @@ def init_weights(model: nn.Module, init_from: Path | Sequence[Path], prepared: P
             report(Progress("train", note=f"{run} has another vocabulary: {counts}; data.tokenizer={run} keeps it"))
             weights = transfer_vocabulary(weights, weights_of(model), old, new)
         read[str(run / MODEL)] = weights
-    weights = mean_weights(read)
-    weights = share_queries(weights_of(model), select_by_words(weights_of(model), weights))
-    fresh, left_out = adopt_weights(model, weights, str(runs[0] / MODEL))
+    own = weights_of(model)
+    weights = share_queries(own, select_by_words(own, mean_weights(read)))
+    set_weights(model, own | needed_weights(model, weights), str(runs[0] / MODEL))
+    fresh, left_out = sorted(own.keys() - weights.keys()), sorted(weights.keys() - own.keys())
     note = f"began with {describe_init(init_from)}; fresh: {_listed(fresh)}; left out: {_listed(left_out)}"
     report(Progress("train", note=note))
 
@@ -89,25 +90,6 @@ def mean_weights(saved: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]
         name: torch.stack([other[name].double() for other in saved.values()]).mean(0).to(tensor.dtype)
         for name, tensor in model.items()
     }
-
-
-def adopt_weights(model: nn.Module, saved: Mapping[str, Tensor], origin: str) -> tuple[list[str], list[str]]:
-    """Copy the saved weights whose names exist in the model.
-
-    Args:
-        model: Model, possibly of another configuration.
-        saved: Result of `weights_of`.
-        origin: Source of the weights, for the error.
-
-    Returns:
-        Names of the model missing in `saved`, which are unchanged, and names in `saved` missing in the model.
-
-    Raises:
-        CheckpointError: If a shape or a type differs; the model is then unchanged.
-    """
-    weights = weights_of(model)
-    set_weights(model, weights | needed_weights(model, saved), origin)
-    return sorted(weights.keys() - saved.keys()), sorted(saved.keys() - weights.keys())
 
 
 def select_by_words(names: Iterable[str], saved: Mapping[str, Tensor]) -> dict[str, Tensor]:

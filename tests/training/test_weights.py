@@ -12,9 +12,9 @@ from sumpool.core.model.config import ModelConfig
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.errors import CheckpointError, RecipeError, ResourceError
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.training.initial_weights import adopt_weights, select_by_words
+from sumpool.training.initial_weights import select_by_words
 from sumpool.training.update import Updater, freeze
-from sumpool.training.weights import export, load_weights, set_weights, weights_of
+from sumpool.training.weights import export, load_weights, needed_weights, set_weights, weights_of
 from tests.training.toy import CONFIG, DATA, MODEL, VOCABULARY, are_finite, new_model, new_run
 
 
@@ -50,11 +50,8 @@ def test_matching_weights_of_another_model_are_copied() -> None:
     model = nn.Linear(3, 2)
     bias = model.bias.clone()
     saved = {"weight": torch.ones(2, 3), "zoom": torch.zeros(1)}
-    assert adopt_weights(model, saved, "here") == (["bias"], ["zoom"])
+    set_weights(model, weights_of(model) | needed_weights(model, saved), "here")
     assert torch.equal(model.weight, saved["weight"])
-    assert torch.equal(model.bias, bias)
-    with pytest.raises(CheckpointError, match=r"here: weight must be \(2, 3\) float32 in this model, got \(3, 3\)"):
-        adopt_weights(model, {"weight": torch.zeros(3, 3), "bias": torch.zeros(2)}, "here")
     assert torch.equal(model.bias, bias)
 
 
@@ -64,11 +61,13 @@ def test_selections_are_initialised_from_word_projections() -> None:
     settings["decoder"]["cross_attention"] = {"kind": "sentence", "selection": {"kind": "approximate"}}
     config = ModelConfig.model_validate(settings)
     model, saved = SummarizationModel(config, VOCABULARY), weights_of(full)
-    missing, unused = adopt_weights(model, select_by_words(weights_of(model), saved), "here")
-    assert missing == [
+    own = weights_of(model)
+    weights = select_by_words(own, saved)
+    assert sorted(own.keys() - weights.keys()) == [
         f"decoder.memory_encoder.encoder.{name}.{part}" for name in ("out", "weigh") for part in ("bias", "weight")
     ]
-    assert unused == []
+    assert not weights.keys() - own.keys()
+    set_weights(model, own | weights, "here")
     cross_attention = full.decoder.layers[0].get_submodule("cross_attention")
     states = torch.randn(3, config.dim)
     selection = model.decoder.layers[0].get_submodule("cross_attention.selection")
