@@ -22,8 +22,6 @@ _PATTERNS = (
     *("special_tokens_map.json", "added_tokens.json"),
 )
 """Files that an import of another model reads."""
-_TIMEOUT = 5.0
-"""Timeout of the first request, in seconds."""
 
 
 def fetch(name: str, report: Report) -> Path:
@@ -43,7 +41,7 @@ def fetch(name: str, report: Report) -> Path:
     from huggingface_hub import HfApi, hf_hub_download, snapshot_download
 
     try:
-        info = HfApi().model_info(name, timeout=_TIMEOUT)
+        info = HfApi().model_info(name, timeout=5.0)
         names = [file.rfilename for file in info.siblings or ()]
         patterns = RUN_FILES if {"recipe.yaml", "manifest.json"} <= set(names) else _PATTERNS
         wanted = [file for file in names if any(fnmatch(file, pattern) for pattern in patterns)]

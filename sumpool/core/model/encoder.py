@@ -105,11 +105,6 @@ class Memory:
         return Memory(self.tokens.padded(kept), self.source.padded(length), ids, mixtures)
 
 
-def identity(states: Tensor) -> Tensor:
-    """Return the states."""
-    return states
-
-
 @final
 class Encoder(nn.Module):
     """Transformer encoder over whole documents.
@@ -143,7 +138,7 @@ class Encoder(nn.Module):
         mask: Tensor,
         sentences: Tensor,
         phrases: Tensor | None = None,
-        project_source: Projection = identity,
+        project_source: Projection = lambda states: states,
         *,
         lengths: Sequence[int] | None = None,
     ) -> Memory:
