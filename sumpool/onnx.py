@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, final
+from typing import TYPE_CHECKING, Any, Final, Self, final
 
 import torch
 from torch import Tensor, nn
@@ -260,16 +260,6 @@ def _unequal(length: int, reason: str) -> CheckpointError:
     )
 
 
-class GraphTensor(NamedTuple):
-    """Input or output of a graph; sizes that vary have a name."""
-
-    file: str
-    use: Literal["input", "output"]
-    name: str
-    type: str
-    shape: str
-
-
 def require_onnx() -> None:
     """Check that the libraries of the export are installed.
 
@@ -281,7 +271,7 @@ def require_onnx() -> None:
         raise RecipeError(f"--format onnx must have {missing[0]}, which is not installed: pip install 'sumpool[onnx]'")
 
 
-def convert(model: SummarizationModel, folder: Path) -> list[GraphTensor]:
+def convert(model: SummarizationModel, folder: Path) -> list[tuple[str, ...]]:
     """Write `encoder.onnx` and `decoder.onnx`.
 
     Args:
@@ -289,7 +279,7 @@ def convert(model: SummarizationModel, folder: Path) -> list[GraphTensor]:
         folder: An existing folder.
 
     Returns:
-        Inputs and outputs of both.
+        Inputs and outputs of both: file, use, name, type and shape, in which sizes that vary have a name.
 
     Raises:
         CheckpointError: If a part of the model has shapes that depend on values, or an operation that ONNX lacks.
@@ -320,7 +310,7 @@ def _quiet() -> Iterator[None]:
         logging.disable(disabled)
 
 
-def _convert(model: SummarizationModel, folder: Path) -> list[GraphTensor]:
+def _convert(model: SummarizationModel, folder: Path) -> list[tuple[str, ...]]:
     config, layers = model.config, range(model.config.decoder.layers)
     # 1. Trace the encoder, with an input so long that no branch for short documents is taken.
     length = max(1, config.source_length - 1)
@@ -368,7 +358,7 @@ def _axes(*indices: int) -> dict[int, Any]:
     return {index: Dim.AUTO for index in indices}
 
 
-def _save(program: ExportedProgram, inputs: Sequence[str], outputs: Sequence[str], path: Path) -> list[GraphTensor]:
+def _save(program: ExportedProgram, inputs: Sequence[str], outputs: Sequence[str], path: Path) -> list[tuple[str, ...]]:
     """Convert a program and write it; return its inputs and outputs."""
     converted = torch.onnx.export(
         program,
@@ -384,10 +374,9 @@ def _save(program: ExportedProgram, inputs: Sequence[str], outputs: Sequence[str
     converted.rename_axes({symbol: size for symbol, size in symbols if not isinstance(symbol, int)})
     is_large = sum(tensor.nbytes for tensor in program.state_dict.values()) > _MAX_FILE
     converted.save(path, external_data=is_large)
-    described: tuple[tuple[Literal["input", "output"], Any], ...] = (("input", graph.inputs), ("output", graph.outputs))
     return [
-        GraphTensor(path.name, use, tensor.name, tensor.dtype.name.lower(), f"({', '.join(map(str, tensor.shape))})")
-        for use, tensors in described
+        (path.name, use, tensor.name, tensor.dtype.name.lower(), f"({', '.join(map(str, tensor.shape))})")
+        for use, tensors in (("input", graph.inputs), ("output", graph.outputs))
         for tensor in tensors
     ]
 
@@ -411,13 +400,13 @@ def _translations() -> dict[Any, Any]:
     return {torch.ops.aten.sort.stable: sort, torch.ops.aten.sigmoid.default: sigmoid}
 
 
-def onnx_section(run: Path, model: SummarizationModel, tensors: Iterable[GraphTensor]) -> str:
+def onnx_section(run: Path, model: SummarizationModel, tensors: Iterable[tuple[str, ...]]) -> str:
     """Render the section of a model card on its ONNX graphs.
 
     Args:
         run: Run folder of the model.
         model: The model.
-        tensors: Inputs and outputs of the graphs.
+        tensors: Inputs and outputs of the graphs, as `convert` returns them.
     """
     special_tokens = model.special_tokens
     table = "\n".join(markdown_table([("graph", "use", "name", "type", "shape"), *tensors]))
