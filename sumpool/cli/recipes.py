@@ -25,4 +25,4 @@ def recipes(
 
         typer.echo(escape(read_text(find_recipe(Path(name)))), nl=False)
     else:
-        typer.echo(table(["recipe", "description"], [list(recipe) for recipe in packaged_recipes()]))
+        typer.echo(table(["recipe", "description"], [list(recipe) for recipe in packaged_recipes().items()]))

@@ -9,7 +9,7 @@ import re
 from collections.abc import Hashable
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -33,18 +33,6 @@ _WORDS = {
     "tag:yaml.org,2002:null": ("~|null|Null|NULL|", ("~", "n", "N", "")),
     "tag:yaml.org,2002:merge": ("<<", "<"),
 }
-
-
-class PackagedRecipe(NamedTuple):
-    """A recipe or sweep of the package.
-
-    Attributes:
-        name: Path below the folder of recipes, without suffix.
-        description: Comment in the first line of the file, without the final period.
-    """
-
-    name: str
-    description: str
 
 
 def recipes_folder() -> Path:
@@ -71,13 +59,16 @@ def find_recipe(path: Path) -> Path:
     return packaged if ".." not in path.parts and packaged.is_file() else path
 
 
-def packaged_recipes() -> list[PackagedRecipe]:
-    """List the packaged recipes: those at the top of the folder first, then by name."""
+def packaged_recipes() -> dict[str, str]:
+    """Return the comments in the first lines of the packaged recipes and sweeps, without the final period.
+
+    Their names are paths below the folder of recipes, without suffix: those at the top first, then by name.
+    """
     folder = recipes_folder()
     paths = sorted(folder.rglob(f"*{SUFFIX}"), key=lambda path: (len(path.relative_to(folder).parts) > 1, path))
     comments = [path.read_text("utf-8").partition("\n")[0].strip("# ").removesuffix(".") for path in paths]
     names = [path.relative_to(folder).with_suffix("").as_posix() for path in paths]
-    return list(map(PackagedRecipe, names, comments))
+    return dict(zip(names, comments, strict=True))
 
 
 class _Loader(yaml.SafeLoader):

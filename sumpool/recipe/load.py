@@ -196,7 +196,7 @@ def read_text(path: Path) -> str:
     except FileNotFoundError:
         names = [neighbour.name for neighbour in path.parent.glob("*.yaml")]
         if not path.suffix:
-            names += [recipe.name for recipe in packaged_recipes()]
+            names += packaged_recipes()
             raise RecipeError(
                 f"{path} must be a recipe file or a name that `sumpool recipes` lists, got neither"
                 f"{hint(path.as_posix(), names)}"

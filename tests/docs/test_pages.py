@@ -73,7 +73,7 @@ def test_tutorial_passes_the_contract_test(tmp_path: Path) -> None:
 
 def test_commands_name_recipes_and_commands_that_exist() -> None:
     commands = {*COMMANDS, "help"}
-    recipes = {recipe.name for recipe in packaged_recipes()}
+    recipes = packaged_recipes().keys()
     for page in PAGES:
         text = page.read_text()
         code = "".join(re.findall(r"^```.*?^```", text, re.MULTILINE | re.DOTALL))

@@ -18,19 +18,17 @@ def test_a_wheel_uses_the_recipes_in_the_package(tmp_path: Path, monkeypatch: py
     with pytest.raises(RecipeError, match="recipes must contain the recipes of the package, got none"):
         recipes_folder()
     (folder / "quickstart.yaml").write_text("# First line.\n# Second line.\nname: quickstart\n")
-    assert packaged_recipes() == [("quickstart", "First line")]
+    assert packaged_recipes() == {"quickstart": "First line"}
     assert find_recipe(Path("quickstart")) == folder / "quickstart.yaml"
 
 
 def test_every_recipe_is_listed_with_a_description() -> None:
     recipes = packaged_recipes()
-    assert {f"{recipe.name}.yaml" for recipe in recipes} == {
-        str(path.relative_to(RECIPES)) for path in RECIPES.rglob("*.yaml")
-    }
-    assert [recipe.name for recipe in recipes[:4]] == ["default", "language-model", "quickstart", "rfc"]
-    for recipe in recipes:
-        assert 10 <= len(recipe.description) <= 100, recipe
-        assert (RECIPES / f"{recipe.name}.yaml").read_text().startswith("# ")
+    assert {f"{name}.yaml" for name in recipes} == {str(path.relative_to(RECIPES)) for path in RECIPES.rglob("*.yaml")}
+    assert [*recipes][:4] == ["default", "language-model", "quickstart", "rfc"]
+    for name, description in recipes.items():
+        assert 10 <= len(description) <= 100, name
+        assert (RECIPES / f"{name}.yaml").read_text().startswith("# ")
 
 
 def test_a_name_is_a_packaged_recipe_unless_a_file_or_run_has_it(
