@@ -125,7 +125,7 @@ def _all_steps(states: Tensor, scores: Tensor, keep: int) -> Tensor:
 
 def _halve(states: Tensor, scores: Tensor, keep: int, sort: Sort, hard: bool = False) -> Tensor:
     mask = torch.ones_like(scores, dtype=torch.bool)
-    return halve(scores, mask, keep, Peak(), hard, sort).mixture.combine(states)
+    return halve(scores, mask, keep, Peak(), hard, sort)[0].combine(states)
 
 
 OPERATORS: Mapping[str, Pool] = {

@@ -10,7 +10,7 @@ are in source order (released: a flag that is off); there is no loop over the ba
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, final
 
 import torch
@@ -59,22 +59,6 @@ class HalvingPoolerConfig(ScoredPoolerConfig):
     """Pairs after training: soft combines them (the paper), hard keeps the better vector."""
 
 
-@dataclass(frozen=True)
-class Tournament:
-    """Result of a tournament.
-
-    Attributes:
-        mixture: Weights of the vectors in each survivor; every vector belongs to exactly one survivor.
-        heaviest: (batch, keep), index of the heaviest vector of each survivor; increases over real survivors.
-        winner_share: Scalar, mean weight of the better vector over all pairs of real vectors: near 0.5 the scorer is
-            undecided, near 1 its gradient vanishes. NaN without a pair of real vectors.
-    """
-
-    mixture: Mixture
-    heaviest: Tensor
-    winner_share: Tensor
-
-
 def halve(
     scores: Tensor,
     mask: Tensor,
@@ -83,7 +67,7 @@ def halve(
     hard: bool = False,
     sort: Sort = "each_round",
     max_length: int | None = None,
-) -> Tournament:
+) -> tuple[Mixture, Tensor, Tensor]:
     """Run the tournament on scores.
 
     Each document is halved to its own size: `rounds` rounds start from kept * 2 ** rounds slots, at least as many as
@@ -101,7 +85,10 @@ def halve(
             that of the scores. More rounds than these need change nothing, as nothing is paired in them.
 
     Returns:
-        Survivors in source order.
+        Weights of the vectors in each survivor, in source order; every vector belongs to exactly one. The index of the
+        heaviest vector of each, (batch, keep), which increases over real survivors. And a scalar, the mean weight of
+        the better vector over all pairs of real vectors: near 0.5 the scorer is undecided, near 1 its gradient
+        vanishes; NaN without a pair of real vectors.
     """
     length, max_length = scores.size(1), scores.size(1) if max_length is None else max_length
     survivors = max_kept(keep, max_length)
@@ -148,7 +135,7 @@ def halve(
     heaviest, order = heaviest.masked_fill(~mask, length).sort(dim=1)
     index_of_members = order[..., None].expand_as(members)
     mixture = Mixture(members.gather(1, index_of_members), weights.gather(1, index_of_members), mask)
-    return Tournament(mixture, heaviest, total / pairs)
+    return mixture, heaviest, total / pairs
 
 
 @final
@@ -170,7 +157,8 @@ class HalvingPooler(ScoredPooler):
             return keep_all(tokens)
         hard = config.inference == "hard" and not self.training
         scores = self.scorer(tokens)
-        tournament = halve(scores, tokens.mask, config.keep, config.peak, hard, config.sort, self.max_length)
-        mixture = tournament.mixture
-        pooled = self._pool(tokens, mixture.combine(tokens.states), mixture.mask, tournament.heaviest)
-        return Pooled(replace(pooled, metrics={"winner_share": tournament.winner_share}), lambda: mixture)
+        mixture, heaviest, winner_share = halve(
+            scores, tokens.mask, config.keep, config.peak, hard, config.sort, self.max_length
+        )
+        pooled = self._pool(tokens, mixture.combine(tokens.states), mixture.mask, heaviest)
+        return Pooled(replace(pooled, metrics={"winner_share": winner_share}), lambda: mixture)

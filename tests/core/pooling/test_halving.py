@@ -40,13 +40,13 @@ def test_equals_the_naive_algorithm(max_length: int | None, keep: float, sort: S
     mask = mask_of(*lengths)
     scores = torch.rand(mask.shape, dtype=torch.float64)
     states = torch.randn(*mask.shape, 5, dtype=torch.float64)
-    tournament = halve(scores, mask, keep, PEAK, False, sort, max_length)
-    survivors = tournament.mixture.combine(states)
+    mixture, heaviest, _ = halve(scores, mask, keep, PEAK, False, sort, max_length)
+    survivors = mixture.combine(states)
     for number, length in enumerate(lengths):
         count = keep if isinstance(keep, int) else math.ceil(keep * length)
-        weights, real = naive(scores[number, :length].clone(), count, sort), tournament.mixture.mask[number]
+        weights, real = naive(scores[number, :length].clone(), count, sort), mixture.mask[number]
         torch.testing.assert_close(survivors[number][real], weights @ states[number, :length])
-        assert torch.equal(tournament.heaviest[number][real], weights.argmax(1))
+        assert torch.equal(heaviest[number][real], weights.argmax(1))
 
 
 def test_peaks() -> None:
@@ -65,7 +65,7 @@ def test_gradient_is_exact(sort: Sort) -> None:
     states = torch.randn(2, 11, 3, dtype=torch.float64, requires_grad=True)
 
     def pool(states: Tensor, scores: Tensor) -> Tensor:
-        return halve(scores, mask_of(11, 6), 4, PEAK, sort=sort).mixture.combine(states)
+        return halve(scores, mask_of(11, 6), 4, PEAK, sort=sort)[0].combine(states)
 
     assert torch.autograd.gradcheck(pool, (states, scores))
 
@@ -73,9 +73,9 @@ def test_gradient_is_exact(sort: Sort) -> None:
 @pytest.mark.parametrize("sort", ["each_round", "once"])
 def test_hard_is_top_k(sort: Sort) -> None:
     scores = torch.rand(4, 301)
-    tournament = halve(scores, mask_of(*[301] * 4), 17, PEAK, hard=True, sort=sort)
-    assert torch.equal(tournament.heaviest, scores.topk(17, dim=1).indices.sort(dim=1).values)
-    assert set(tournament.mixture.weights.unique().tolist()) == {0.0, 1.0}
+    mixture, heaviest, _ = halve(scores, mask_of(*[301] * 4), 17, PEAK, hard=True, sort=sort)
+    assert torch.equal(heaviest, scores.topk(17, dim=1).indices.sort(dim=1).values)
+    assert set(mixture.weights.unique().tolist()) == {0.0, 1.0}
 
 
 def test_hard_inference_keeps_training_soft() -> None:
@@ -91,11 +91,12 @@ def test_hard_inference_keeps_training_soft() -> None:
 def test_winner_share_is_the_mean_weight_of_the_better_of_real_pairs() -> None:
     scores = torch.tensor([[0.6, 0.4, 0.0, 0.0]], dtype=torch.float64)
     mask = mask_of(2, length=4)
-    assert halve(scores, mask, 1, PEAK).winner_share.item() == pytest.approx(0.9382, abs=1e-4)
-    swapped = halve(scores[:, [1, 0, 2, 3]], mask, 1, PEAK, sort="never")
-    assert swapped.winner_share.item() == pytest.approx(0.9382, abs=1e-4)
-    assert swapped.heaviest.tolist() == [[1]]
+    *_, share = halve(scores, mask, 1, PEAK)
+    assert share.item() == pytest.approx(0.9382, abs=1e-4)
+    _, heaviest, share = halve(scores[:, [1, 0, 2, 3]], mask, 1, PEAK, sort="never")
+    assert share.item() == pytest.approx(0.9382, abs=1e-4)
+    assert heaviest.tolist() == [[1]]
     scores = torch.rand(3, 64, dtype=torch.float64)
     mask = mask_of(64, 7, 1)  # short documents are not halved
-    assert halve(scores, mask, 8, PEAK).winner_share == halve(scores[:1], mask[:1], 8, PEAK).winner_share
-    assert halve(scores[1:], mask[1:], 64, PEAK).winner_share.isnan()
+    assert halve(scores, mask, 8, PEAK)[2] == halve(scores[:1], mask[:1], 8, PEAK)[2]
+    assert halve(scores[1:], mask[1:], 64, PEAK)[2].isnan()
