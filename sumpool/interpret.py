@@ -107,7 +107,7 @@ def attribute(model: SummarizationModel, batch: Batch) -> tuple[Tensor, Tensor]:
     vectors, columns = matrix.indices()
     carried = attention[:, vectors] * matrix.values()
     attention = attention.new_zeros(len(attention), matrix.size(1)).index_add(1, columns, carried)
-    copy_cache = model.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures)
+    copy_cache = model.output.precompute(memory.source, memory.tokens, memory.mixtures)
     copied = model.output.copy_posterior(outputs[-1].states, model.history(batch.target), copy_cache, batch.target)
     return attention, torch.zeros_like(attention) if copied is None else copied[0].cpu().double()
 

@@ -171,8 +171,8 @@ class Subject(Contender):
         self.generator.eval()
         with torch.inference_mode(), self.generating.autocast():
             state = self.decoder.start(memory, beams, tokens)
-            lengths = [Lengths(tokens, tokens)] * memory.ids.size(0)
-            search(self.decoder.step, state, lengths, Ranking(beams), device=memory.ids.device)
+            lengths = [Lengths(tokens, tokens)] * len(memory.source.ids)
+            search(self.decoder.step, state, lengths, Ranking(beams), device=memory.source.ids.device)
 
 
 def baselines(config: ModelConfig, longest: int) -> dict[str, ModelConfig]:

@@ -82,11 +82,10 @@ class Output(nn.Module, ABC):
         """
 
     @abstractmethod
-    def precompute(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
+    def precompute(self, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Compute what the head needs of a document once for all decoding steps.
 
         Args:
-            ids: (batch, length), token ids of the source.
             source: States before the first pooling as `project_source` returns them; finite everywhere.
             memory: Output of the encoder, after every pooling.
             mixtures: Weights of each pooling, first to last.
@@ -171,7 +170,7 @@ class PointerOutput(Output):
         key: Tensor = self.key(self.norm(states)) / self.key.out_features**0.5
         return key
 
-    def precompute(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
+    def precompute(self, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Compute keys (batch, key + 2 * preceding, keys) with their mask and bias, and keep the ids (batch, length).
 
         The mask is (batch, keys), the bias (batch, 1, keys). Keys are source positions; or states of the memory, whose
@@ -179,8 +178,8 @@ class PointerOutput(Output):
         then kept too. Copies of a token are added up at its first position, (batch, length), which takes less time than
         sums over the vocabulary.
         """
+        keys, ids = source, source.ids
         pooling_weights = compose(mixtures, ids.size(1)) if self.config.copies == "memory" else None
-        keys = source
         if pooling_weights is not None:
             keys = memory.with_states(self.project_source(zero_padding(memory.states, memory.mask)))
         shifted = [F.pad(ids, (distance, 0), value=self.pad)[:, : ids.size(1)] for distance in (1, 2)]
@@ -315,9 +314,9 @@ class TiedOutput(Output):
         """Return no features."""
         return states[..., :0]
 
-    def precompute(self, ids: Tensor, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
+    def precompute(self, source: Tokens, memory: Tokens, mixtures: Mixtures) -> dict[str, Tensor]:
         """Return nothing: the head does not use the source."""
-        del ids, source, memory, mixtures
+        del source, memory, mixtures
         return {}
 
     def forward(self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor]) -> Tensor:

@@ -201,7 +201,7 @@ class Generator:
             self._config.ranking(),
             self._rules,
             limits=limits,
-            device=memory.ids.device,
+            device=memory.source.ids.device,
         )
 
         def is_complete(best: Hypothesis, rules: Sequence[LengthLimits]) -> bool:
@@ -235,7 +235,7 @@ class Generator:
             self._decoder.step,
             _with_targets(self._decoder.start(memory, self._config.samples, target_length, independent=True), targets),
             bounds,
-            to_device(torch.from_numpy(np.stack(uniform)), memory.ids),
+            to_device(torch.from_numpy(np.stack(uniform)), memory.source.ids),
             self._config.temperature,
             self._rules,
         )

@@ -136,9 +136,10 @@ class Variant(nn.Module):
                 return list(output.states)
             case _:
                 ids = tokens.ids.masked_fill(~tokens.mask, PAD)
-                source = tokens.with_states(self.variant.project_source(zero_padding(tokens.states, tokens.mask)))
+                states = self.variant.project_source(zero_padding(tokens.states, tokens.mask))
+                source = replace(tokens, states=states, ids=ids)
                 history = torch.randint(5, VOCAB, (len(LENGTHS), TARGET, 2), generator=generator)[list(documents)]
-                precomputed = self.variant.precompute(ids, source, tokens, ())
+                precomputed = self.variant.precompute(source, tokens, ())
                 scores = self.variant.score(queries, history, precomputed, history[..., 1])
                 self.losses = [scores.nll]
                 return list(scores.log_prob)

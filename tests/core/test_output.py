@@ -26,9 +26,9 @@ from sumpool.special_tokens import PAD
 from tests.core.batches import make_tokens
 
 
-def project(head: Output, tokens: Tokens) -> Tokens:
-    """Apply the head's projection to the states of documents."""
-    return tokens.with_states(head.project_source(zero_padding(tokens.states, tokens.mask)))
+def project(head: Output, tokens: Tokens, ids: Tensor) -> Tokens:
+    """Apply the head's projection to the states of documents with other token ids."""
+    return replace(tokens, states=head.project_source(zero_padding(tokens.states, tokens.mask)), ids=ids)
 
 
 VOCAB = 40
@@ -54,7 +54,7 @@ def make_input(tokens: Tokens) -> tuple[Tensor, Tensor, Tensor, Tensor]:
 def precompute_pooled(head: Output, ids: Tensor, tokens: Tokens) -> dict[str, Tensor]:
     """Precompute with a pooling of overlapping windows between source and memory."""
     memory = FunnelPoolerConfig(window=3, stride=2).build(nn.Embedding(VOCAB, 16))(tokens)
-    return head.precompute(ids, project(head, tokens), memory.tokens, [memory.mixture])
+    return head.precompute(project(head, tokens, ids), memory.tokens, [memory.mixture])
 
 
 @every_case
@@ -134,11 +134,11 @@ def naive(head: PointerOutput, states: Tensor, history: Tensor, ids: Tensor, key
 def test_equals_the_mixture_by_hand(length: int) -> None:
     head, tokens = make_head(), make_tokens(length)
     ids, states, history, _ = make_input(tokens)
-    log_probs = head(states, history, head.precompute(ids, project(head, tokens), tokens, ()))
+    log_probs = head(states, history, head.precompute(project(head, tokens, ids), tokens, ()))
     expected = naive(head, states[0], history[0], ids[0], tokens.states[0], torch.eye(length).double())
     torch.testing.assert_close(log_probs[0].exp(), expected)
     single, tokens = head.float(), tokens.with_states(tokens.states.float())  # where there are compiled kernels
-    log_probs = single(states.float(), history, single.precompute(ids, project(single, tokens), tokens, ()))
+    log_probs = single(states.float(), history, single.precompute(project(single, tokens, ids), tokens, ()))
     torch.testing.assert_close(log_probs[0].exp(), expected.float())
 
 
@@ -150,7 +150,7 @@ def test_the_untrained_head_points_behind_a_generated_bigram() -> None:
     positions = torch.tensor([10, 300, 799])
     history = torch.stack([ids[:, positions - 1], ids[:, positions - 2]], dim=-1)
     query = head._query(torch.randn(1, 3, 64, dtype=torch.float64), history)
-    attention = head._attend(query, head.precompute(ids, project(head, tokens), tokens, ()))
+    attention = head._attend(query, head.precompute(project(head, tokens, ids), tokens, ()))
     assert attention.argmax(-1).tolist() == [positions.tolist()]
 
 
@@ -176,7 +176,7 @@ def test_copying_from_the_memory_uses_pooling_weights() -> None:
     head, tokens, memory = make_memory_head(make_head()), make_tokens(12), make_tokens(4)
     ids, states, history, _ = make_input(tokens)
     mixtures = make_mixtures(12, 6, 4)
-    log_probs = head(states, history, head.precompute(ids, project(head, tokens), memory, mixtures))
+    log_probs = head(states, history, head.precompute(project(head, tokens, ids), memory, mixtures))
     weights = mixtures[1]().matrix(6)[0] @ mixtures[0]().matrix(12)[0]  # (keep, length)
     expected = naive(head, states[0], history[0], ids[0], memory.states[0], weights)
     torch.testing.assert_close(log_probs[0].exp(), expected)
@@ -185,7 +185,7 @@ def test_copying_from_the_memory_uses_pooling_weights() -> None:
 def test_scores_of_copies_from_the_memory_train_pooling_weights() -> None:
     head, tokens, mixtures = make_memory_head(make_head()), make_tokens(12), make_mixtures(12, 4)
     ids, states, history, target = make_input(tokens)
-    precomputed = head.precompute(ids, project(head, tokens), make_tokens(4), mixtures)
+    precomputed = head.precompute(project(head, tokens, ids), make_tokens(4), mixtures)
     head.score(states, history, precomputed, target).nll.backward()
     gradient = mixtures[0]().weights.grad
     assert gradient is not None
@@ -195,8 +195,8 @@ def test_scores_of_copies_from_the_memory_train_pooling_weights() -> None:
 
 def test_without_a_pooling_the_memory_is_the_source() -> None:
     head, tokens = make_head(), make_tokens(12)
-    source, ids = project(head, tokens), torch.randint(5, 40, (1, 12))
-    plain, from_memory = (output.precompute(ids, source, tokens, ()) for output in (head, make_memory_head(head)))
+    source = project(head, tokens, torch.randint(5, 40, (1, 12)))
+    plain, from_memory = (output.precompute(source, tokens, ()) for output in (head, make_memory_head(head)))
     torch.testing.assert_close(plain, from_memory, atol=0, rtol=0)
 
 
@@ -206,7 +206,7 @@ def test_gradients_equal_those_of_the_whole_distribution(smoothing: float) -> No
     ids, states, history, target = make_input(tokens)
     target = target.masked_fill(torch.arange(9) > 6, PAD)
     parameters = [states.requires_grad_(), *head.parameters()]
-    scores = head.score(states, history, head.precompute(ids, project(head, tokens), tokens, ()), target, smoothing)
+    scores = head.score(states, history, head.precompute(project(head, tokens, ids), tokens, ()), target, smoothing)
     assert scores.distribution is not None
     log_probs = scores.distribution(slice(None)).gather(-1, target[..., None]).squeeze(-1)
     uniform = head.vocabulary(states).log_softmax(-1).mean(-1)

@@ -127,8 +127,8 @@ def test_a_batch_that_memory_cannot_hold_is_halved(loaded: LoadedModel, monkeypa
     start, sizes = loaded.model.start, []
 
     def small(memory: Memory, beams: int, *, independent: bool) -> DecoderState:
-        sizes.append(len(memory.ids))
-        if len(memory.ids) > 3:
+        sizes.append(len(memory.source.ids))
+        if len(memory.source.ids) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return start(memory, beams, independent=independent)
 

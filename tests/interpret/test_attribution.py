@@ -100,7 +100,7 @@ def test_copies_are_bayes_rule_over_ablated_sources() -> None:
         memory = model.encode(batch.ids, batch.mask, batch.sentences)
         history = model.history(batch.target)
         decoded = model.decoder(history[..., 0], model.decoder.precompute(memory.tokens), None, None)
-        cache = model.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures)
+        cache = model.output.precompute(memory.source, memory.tokens, memory.mixtures)
         total = model.output(decoded.states, history, cache)[0].exp()
         for source in range(40):
             ids = cache["ids"].clone()
@@ -156,7 +156,7 @@ def test_provenance_reproduces_the_pooled_vectors(kind: str) -> None:
         assert isinstance(pooler, PoolerConfig)
         output = pooler.build(nn.Embedding(VOCAB, DIM)).double().eval()(tokens)
         tokens, mixtures = output.tokens, [*mixtures, output.mixture]
-    for number, matrix in enumerate(provenance(Memory(tokens, source, source.ids, mixtures))):
+    for number, matrix in enumerate(provenance(Memory(tokens, source, mixtures))):
         expected = tokens.states[number, tokens.mask[number]].detach()
         torch.testing.assert_close(matrix @ source.states[number, : matrix.size(1)], expected, rtol=0, atol=1e-12)
 

@@ -15,7 +15,6 @@ from typing import NamedTuple, final
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from sumpool.core.attention._base import SoftmaxAttention
 from sumpool.core.model.config import EncoderLayerConfig, ModelConfig
@@ -67,13 +66,11 @@ class Memory:
     Attributes:
         tokens: Output of the encoder, the input of cross-attention.
         source: States before the first pooling, one for each source token, projected by the output head.
-        ids: (batch, length), token ids of the source.
         mixtures: Weights of each pooling, first to last; empty where `restore` has undone them.
     """
 
     tokens: Tokens
     source: Tokens
-    ids: Tensor
     mixtures: Mixtures = ()
 
     @classmethod
@@ -86,14 +83,13 @@ class Memory:
         return cls(
             Tokens.join([memory.tokens for memory in padded]),
             Tokens.join([memory.source for memory in padded]),
-            torch.cat([memory.ids for memory in padded]),
             [partial(Mixture.join_computed, parts) for parts in poolings],
         )
 
     @property
     def size(self) -> tuple[int, int]:
         """Number of pooled states and of source tokens of each document, padding included."""
-        return self.tokens.mask.size(1), self.ids.size(1)
+        return self.tokens.mask.size(1), self.source.mask.size(1)
 
     def padded(self, kept: int, length: int) -> "Memory":
         """Pad to `kept` pooled states and `length` source tokens; results do not change."""
@@ -101,8 +97,7 @@ class Memory:
         if mixtures:  # the last pooling has made the states that are padded
             last = mixtures[-1]
             mixtures[-1] = lambda: last().padded(kept)
-        ids = F.pad(self.ids, (0, length - self.ids.size(1)))
-        return Memory(self.tokens.padded(kept), self.source.padded(length), ids, mixtures)
+        return Memory(self.tokens.padded(kept), self.source.padded(length), mixtures)
 
 
 @final
@@ -189,7 +184,7 @@ class Encoder(nn.Module):
                 states = mixture().upsample(states, before.mask.size(1))
             tokens, mixtures = pooled_tokens[0].with_states(pooled_tokens[0].states + states), []
         memory = replace(tokens, states=self.norm(tokens.states), losses=losses, metrics=metrics)
-        return Memory(memory, source, ids, mixtures)
+        return Memory(memory, source, mixtures)
 
     def _run_layers(self, tokens: Tokens, layers: range) -> Tokens:
         """Apply some layers to documents, or to blocks as if they were documents; embed the input of the first."""

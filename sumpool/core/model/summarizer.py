@@ -162,7 +162,7 @@ class SummarizationModel(nn.Module):
         decoded: CrossAttentionOutput = self.decoder(
             history[..., 0], self.decoder.precompute(memory.tokens), target != self.special_tokens.pad, lengths
         )
-        copy_cache = self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures)
+        copy_cache = self.output.precompute(memory.source, memory.tokens, memory.mixtures)
         scores = self.output.score(decoded.states, history, copy_cache, target, smoothing)
         return replace(scores, losses=decoded.losses | losses, metrics=decoded.metrics)
 
@@ -193,12 +193,12 @@ class SummarizationModel(nn.Module):
                 capture a step. None grows the cache on demand, which is faster on a CPU.
             independent: Whether no hypothesis continues another one, as with samples: none scores the tokens of others.
         """
-        documents, device = memory.ids.size(0), memory.ids.device
+        documents, device = len(memory.source.ids), memory.source.ids.device
         cached = (documents * beams, 1, device) if independent else (documents, beams, device)
         return DecoderState(
             cross_cache=self.decoder.precompute(memory.tokens),
-            copy_cache=self.output.precompute(memory.ids, memory.source, memory.tokens, memory.mixtures),
-            previous_token=memory.ids.new_full((documents, beams), self.special_tokens.pad),
+            copy_cache=self.output.precompute(memory.source, memory.tokens, memory.mixtures),
+            previous_token=memory.source.ids.new_full((documents, beams), self.special_tokens.pad),
             self_cache=CompactingCache.empty(*cached) if steps is None else StaticCache.empty(*cached, steps),
             predicted_lengths=self.predict_lengths(memory),
         )
