@@ -77,8 +77,6 @@ _WITHOUT_EFFECT = {
 }
 """Unsupported settings, with the value that has no effect."""
 CONFIG = "config.json"
-_ALIASES = {"swish": "silu"}
-"""Other names of activations."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -356,7 +354,7 @@ def to_model_config(config: PretrainedConfig, options: ImportOptions, folder: Pa
         "dim": config.d_model,
         "heads": config.encoder_attention_heads,
         "feed_forward": config.encoder_ffn_dim,
-        "activation": _ALIASES.get(config.activation_function, config.activation_function),
+        "activation": "silu" if config.activation_function == "swish" else config.activation_function,
         "positions": "learned",
         "scale_embedding": config.scale_embedding and family.scales_embedding,
         "embedding_norm": family.embedding_norm,

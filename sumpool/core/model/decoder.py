@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from sumpool.core.cross_attention import CrossAttentionOutput
 from sumpool.core.model.compiled_layers import CompiledLayers
 from sumpool.core.model.config import ModelConfig
-from sumpool.core.model.kv_cache import BeamCache, BeamCacheT
+from sumpool.core.model.kv_cache import BeamCache
 from sumpool.core.nn.layers import FeedForward, Residual, merge_heads, run_layer, split_heads
 from sumpool.core.nn.masking import dot_product_attention, pad_id, zero_padding
 from sumpool.core.nn.numerics import at_least_float32
@@ -190,10 +190,10 @@ class Decoder(nn.Module):
     def step(
         self,
         tokens: Tensor,
-        self_cache: BeamCacheT,
+        self_cache: BeamCache,
         cross_cache: list[dict[str, Tensor]],
         lengths: Tensor | None = None,
-    ) -> tuple[Tensor, BeamCacheT]:
+    ) -> tuple[Tensor, BeamCache]:
         """Decode the newest token of every beam (batch, beams); return states (batch, beams, dim) and the cache."""
         self_cache = self_cache.advance()
         states = self._embed(tokens, self_cache.position.expand(tokens.shape), lengths)

@@ -17,7 +17,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Self, TypeVar, final
+from typing import Self, final
 
 import torch
 from torch import Tensor
@@ -97,9 +97,6 @@ class BeamCache(ABC):
                 key_value.new_zeros(*key_value.shape[:3], self.ancestry_bias.size(2), key_value.size(4))
             )
         return self.buffers[layer]
-
-
-BeamCacheT = TypeVar("BeamCacheT", bound=BeamCache)
 
 
 @final
