@@ -116,9 +116,8 @@ class _CausalAttention(torch.autograd.Function):
         *inputs, dropout, seed = arguments
         query = inputs[0]
         heads, batch, length, features = query.shape
-        output: Tensor = query.new_empty(batch, length, heads, features).permute(
-            2, 0, 1, 3
-        )  # heads merge without a copy
+        merged = query.new_empty(batch, length, heads, features)
+        output: Tensor = merged.permute(2, 0, 1, 3)  # so that heads merge without a copy
         norms = at_least_float32(query[..., 0]).clone()
         with torch.autocast(output.device.type, enabled=False):
             for part in _ranges(output):
