@@ -11,7 +11,6 @@ import pytest
 from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import FileDigest, Kind, Manifest
 from sumpool.recipe.load import load_recipe
-from sumpool.workflows.sweep import claim_sweep, save_tables
 from tests.conftest import TOY, exit_code, write_lines
 
 
@@ -28,11 +27,6 @@ def make_run(folder: Path) -> None:
     listed("checkpoint", ("state.json",), folder / "checkpoints" / "step-00000001")
 
 
-def make_sweep(folder: Path) -> None:
-    claim_sweep(folder)
-    save_tables(folder, "| row |", "{}")
-
-
 def make_app(folder: Path) -> None:
     folder.mkdir()
     (folder / "manifest.json").write_text('{"name": "an app", "icons": []}')
@@ -46,6 +40,7 @@ def make_files(folder: Path) -> None:
 
 
 make_prepared = partial(listed, "prepared data", ("report.json", "train/texts.jsonl", "tokenizer.model"))
+make_sweep = partial(listed, "sweep", ("table.md", "table.json"))
 make_evaluation = partial(listed, "evaluation", ("documents.jsonl", "evaluation.json", "report.json"))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from pydantic import TypeAdapter
 
@@ -22,7 +23,7 @@ from sumpool.io.json_lines import Identity, ResumableFile, read_records
 from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.io.replaceable import is_free, other_content, require_replaceable
+from sumpool.io.replaceable import begin_folder, is_free, other_content, require_replaceable
 
 SCORES = "documents.jsonl"
 DESCRIBED = "evaluation.json"
@@ -31,7 +32,8 @@ REPORT = "report.json"
 _FILES = {SCORES, DESCRIBED, REPORT, MANIFEST}
 _ADVICE = "evaluate without --resume to start over"
 _OTHER_FOLDER = "choose another --out"
-_LINE = TypeAdapter(ScoredDocument)
+LINE: Final = TypeAdapter(ScoredDocument)
+"""Converts the scores of a document to a line of `documents.jsonl` and back."""
 
 
 def incomplete_folder(folder: Path) -> Path:
@@ -82,23 +84,14 @@ def open_scores(folder: Path, identity: Mapping[str, str], *, resume: bool) -> R
     with disk_errors(folder):
         if resume and not incomplete.exists() and (folder / MANIFEST).exists():
             Identity(folder / DESCRIBED, identity, _ADVICE).require_same()
-            _begin(incomplete)
+            begin_folder(incomplete, "evaluation")
             shutil.copyfile(folder / DESCRIBED, incomplete / DESCRIBED)
             shutil.copyfile(folder / SCORES, incomplete / SCORES)
         elif not resume or not (incomplete / MANIFEST).exists():
             shutil.rmtree(incomplete, ignore_errors=True)
-            _begin(incomplete)
+            begin_folder(incomplete, "evaluation")
     described = Identity(incomplete / DESCRIBED, identity, _ADVICE)
     return ResumableFile(incomplete / SCORES, resume=resume, identity=described)
-
-
-def append_scores(file: ResumableFile, scored: ScoredDocument) -> None:
-    """Append the scores of a document.
-
-    Raises:
-        ResourceError: If the disk is full or fails.
-    """
-    file.append(_LINE.dump_json(scored).decode())
 
 
 def read_scores(path: Path) -> Iterator[ScoredDocument]:
@@ -107,7 +100,7 @@ def read_scores(path: Path) -> Iterator[ScoredDocument]:
     Raises:
         DataError: If a line is damaged.
     """
-    return read_records(path, _LINE.validate_json, "a line of scores", _ADVICE)
+    return read_records(path, LINE.validate_json, "a line of scores", _ADVICE)
 
 
 def finish_results(folder: Path, report: str, documents: int) -> None:
@@ -124,16 +117,6 @@ def finish_results(folder: Path, report: str, documents: int) -> None:
         move_into_place(incomplete, folder.resolve())
 
 
-def verify_scores(folder: Path) -> None:
-    """Compare the results with their manifest, which lists none of those of an unfinished evaluation.
-
-    Raises:
-        DataError: If the results or the manifest are missing or damaged.
-    """
-    manifest = Manifest.read(folder, "evaluation")
-    manifest.verify(folder, manifest.files)
-
-
 def read_common(folders: Mapping[str, Path]) -> dict[str, list[ScoredDocument]]:
     """Read the scores of the documents that every system summarised.
 
@@ -148,8 +131,9 @@ def read_common(folders: Mapping[str, Path]) -> dict[str, list[ScoredDocument]]:
             have no common documents.
     """
     first, *others = folders.values()
-    for path in folders.values():
-        verify_scores(path)
+    for folder in folders.values():
+        manifest = Manifest.read(folder, "evaluation")
+        manifest.verify(folder, manifest.files)  # none of those of an unfinished evaluation
     settings = _settings(first)
     common = {scored.id: [scored] for scored in read_scores(first / SCORES)}
     for number, other in enumerate(others, 2):
@@ -169,12 +153,6 @@ def read_common(folders: Mapping[str, Path]) -> dict[str, list[ScoredDocument]]:
             listed = " and ".join(map(str, sorted(lengths)))
             raise DataError(f"all systems must have summarised the same documents, got {id} with {listed} words")
     return common
-
-
-def _begin(incomplete: Path) -> None:
-    """Make a folder with a manifest that lists no files yet."""
-    incomplete.mkdir(parents=True, exist_ok=True)
-    Manifest({}, kind="evaluation").write(incomplete)
 
 
 def _settings(folder: Path) -> str:

@@ -18,7 +18,7 @@ from sumpool.evaluation.report import (
 from sumpool.evaluation.rouge import EqualLength, EvaluationConfig
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
 from sumpool.evaluation.scores import (
-    append_scores,
+    LINE,
     finish_results,
     locked_results,
     open_scores,
@@ -156,7 +156,7 @@ def _score(
             report(Progress("evaluate", len(scores), task.documents))
             for candidate in task.candidates(frozenset(scores.ids)):
                 scored = scorer.score(candidate)
-                append_scores(file, scored)
+                file.append(LINE.dump_json(scored).decode())
                 scores.add(scored)
                 report(Progress("evaluate", len(scores), task.documents))
                 check()

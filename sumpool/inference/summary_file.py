@@ -24,9 +24,8 @@ from sumpool.io.bounded import parse_json
 from sumpool.io.file_names import FileNames
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
 from sumpool.io.lock import locked_for_writing
-from sumpool.io.manifest import NAME as MANIFEST
-from sumpool.io.manifest import FileDigest, Manifest
-from sumpool.io.replaceable import other_content
+from sumpool.io.manifest import FileDigest
+from sumpool.io.replaceable import begin_folder, other_content
 
 FILE_DIGEST = "file_sha256"
 """Field of a row with the SHA-256 of the file of the summary."""
@@ -159,9 +158,7 @@ class SummaryFolder(SummaryFile):
             reason = f"other files ({reason})" if folder.is_dir() else reason
             raise RecipeError(f"{folder} must be an empty folder or one of summaries, got {reason}; {_OTHER_FOLDER}")
         with disk_errors(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            if not (folder / MANIFEST).exists():
-                Manifest({}, kind="summaries").write(folder)
+            begin_folder(folder, "summaries")
         super().__init__(folder / ROWS, settings, resume=(folder / ROWS).is_file())
         try:
             self._complete_files()

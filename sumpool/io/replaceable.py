@@ -69,6 +69,13 @@ def other_content(folder: Path, kind: Kind, ignored: Collection[str] = ()) -> st
     return ""
 
 
+def begin_folder(folder: Path, kind: Kind, facts: Mapping[str, Any] | None = None) -> None:
+    """Make a folder with a manifest that lists no files yet; one that has a manifest stays as it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if not (folder / NAME).exists():
+        Manifest({}, facts or {}, kind=kind).write(folder)
+
+
 def is_free(folder: Path, advice: str) -> bool:
     """Return whether a folder is new or empty.
 

@@ -31,8 +31,8 @@ from sumpool.io.atomic import disk_errors, replace_file
 from sumpool.io.bounded import parse_json
 from sumpool.io.json_lines import Identity, ResumableFile, read_records
 from sumpool.io.lock import locked_for_writing
-from sumpool.io.manifest import Manifest, run_name
-from sumpool.io.replaceable import other_content
+from sumpool.io.manifest import run_name
+from sumpool.io.replaceable import begin_folder, other_content
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.workflows.summarize import identity
 
@@ -383,8 +383,7 @@ def _open_journal(
     if not resume and path.is_file() and path.stat().st_size:
         raise RecipeError(f"{folder} must not exist yet; add --resume to go on with it, or {advice}")
     with disk_errors(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        Manifest({}, kind="corpus").write(folder)
+        begin_folder(folder, "corpus")
     described = Identity(folder / f"{JOURNAL}.identity", settings, advice)
     journal = ResumableFile(path, resume=resume, identity=described, advice="go on with --resume")
     stack.enter_context(journal)

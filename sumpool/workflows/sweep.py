@@ -29,7 +29,7 @@ from sumpool.io.json_lines import read_records
 from sumpool.io.lock import locked_for_writing
 from sumpool.io.manifest import NAME as MANIFEST
 from sumpool.io.manifest import RUNS, Manifest
-from sumpool.io.replaceable import other_content, replace_listed_file
+from sumpool.io.replaceable import begin_folder, other_content, replace_listed_file
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.load import assign, format_value, list_problems, override_all, read_tree, recipe_schema, validate
 from sumpool.recipe.schema import DEFAULT, Recipe
@@ -290,7 +290,7 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = no_o
         # 1. Prepare the data, check the models of all rows, and count the updates that spend the budget.
         runs = plan_runs(loaded, folder, report, check)
         with disk_errors(folder):
-            claim_sweep(folder)
+            begin_folder(folder, "sweep")
         # 2. Train and evaluate one run after the other, and write the table after each.
         tried: list[SweepRun] = []
         for number, run in enumerate(runs):
@@ -305,7 +305,9 @@ def sweep(loaded: LoadedSweep, out: Path | None = None, *, report: Report = no_o
             )
             table = tabulate(tried, loaded.rows[0].evaluate.resamples, (budget, *_NOTES))
             with disk_errors(folder):
-                save_tables(folder, table.to_markdown(), table.to_json())
+                for name, text in zip(TABLES, (table.to_markdown(), table.to_json()), strict=True):
+                    temporary_path(folder / name).write_text(text, "utf-8")
+                    replace_listed_file(folder / name, {}, "sweep")
         report(Progress("sweep", len(runs), len(runs)))
     return table
 
@@ -476,22 +478,3 @@ def require_sweep_folder(folder: Path) -> None:
         raise RecipeError(
             f"{folder} must be new, empty or the folder of a sweep, got {reason}: name another with --out"
         )
-
-
-def claim_sweep(folder: Path) -> None:
-    """Make the folder of a sweep, checked by `require_sweep_folder`, or leave that of a sweep as it is."""
-    folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / MANIFEST).exists():
-        Manifest({}, kind="sweep").write(folder)
-
-
-def save_tables(folder: Path, *tables: str) -> None:
-    """Replace the tables of a sweep, Markdown and JSON, together with their entries in the manifest.
-
-    Raises:
-        DataError: If the manifest is damaged.
-        OSError: If the disk fails; the tables are as they were.
-    """
-    for name, text in zip(TABLES, tables, strict=True):
-        temporary_path(folder / name).write_text(text, "utf-8")
-        replace_listed_file(folder / name, {}, "sweep")

@@ -22,7 +22,8 @@ from sumpool.inference.pipeline import Pipeline
 from sumpool.io.atomic import disk_errors
 from sumpool.io.bounded import parse_json
 from sumpool.io.json_lines import ResumableFile, read_records
-from sumpool.io.manifest import MODEL, NAME, FileDigest, Manifest, run_folder
+from sumpool.io.manifest import MODEL, FileDigest, Manifest, run_folder
+from sumpool.io.replaceable import begin_folder
 from sumpool.progress import Check, Progress, Report
 from sumpool.recipe.schema import BaseRecipe, Recipe
 from sumpool.recipe.task import find_task
@@ -41,7 +42,7 @@ def data_with_teacher(recipe: BaseRecipe, setup: TrainingSetup, run: Path | None
     """Return the training data of a recipe with its teacher for distillation by word.
 
     Args:
-        recipe: The recipe; without a teacher the data stays as it is.
+        recipe: The recipe, which has a teacher.
         setup: Its prepared data.
         run: The run folder, which is not changed; None for none.
 
@@ -49,8 +50,7 @@ def data_with_teacher(recipe: BaseRecipe, setup: TrainingSetup, run: Path | None
         RecipeError: If the teacher does not fit the recipe or its data.
         CheckpointError: If the teacher is damaged.
     """
-    if recipe.train.teacher is None:
-        return setup.data
+    assert recipe.train.teacher, "callers ask before"
     folder, config = run_folder(recipe.train.teacher), recipe.train
     if not (folder / MODEL).is_file():
         raise RecipeError(f"train.teacher must be a run folder with {MODEL}, got {folder}")
@@ -72,7 +72,7 @@ def begin_teaching(
     """Name the teacher in a run folder, and return the data with its summaries for distillation by sequence.
 
     Args:
-        recipe: The recipe; without a teacher nothing is done.
+        recipe: The recipe, which has a teacher.
         setup: Its prepared data.
         data: Result of `data_with_teacher`.
         run: The run folder, locked.
@@ -86,8 +86,7 @@ def begin_teaching(
         ResourceError: If memory or disk runs out.
         Interrupted: If a signal has come; the summaries so far are kept.
     """
-    if recipe.train.teacher is None:
-        return data
+    assert recipe.train.teacher, "callers ask before"
     teacher = run_folder(recipe.train.teacher)
     if recipe.train.distillation == "sequence":
         return replace(data, training=_taught_documents(teacher, setup, run / FOLDER, report, check))
@@ -142,10 +141,8 @@ def _load_word_teacher(folder: Path, recipe: Recipe, setup: TrainingSetup) -> nn
 
 def _claim(folder: Path, facts: dict[str, str]) -> Manifest:
     """Begin a teacher's folder, or check that it is of the same teacher."""
-    if not (folder / NAME).exists():
-        with disk_errors(folder):
-            folder.mkdir(exist_ok=True)
-            Manifest({}, facts, kind="summaries").write(folder)
+    with disk_errors(folder):
+        begin_folder(folder, "summaries", facts)
     manifest = Manifest.read(folder, "summaries")
     for name, value in facts.items():
         if manifest.facts.get(name) != value:

@@ -23,7 +23,7 @@ from sumpool.evaluation.report import (
 )
 from sumpool.evaluation.rouge import TYPES, EvaluationConfig, Score
 from sumpool.evaluation.scorer import Candidate, ReferenceDocument, ScoredDocument, SummaryMetrics, SummaryScorer
-from sumpool.evaluation.scores import append_scores, finish_results, open_scores
+from sumpool.evaluation.scores import LINE, finish_results, open_scores
 from sumpool.evaluation.statistics import Estimate, PairedTest
 from sumpool.text.cleaning import Bold, escape_latex
 from sumpool.text.fragments import Copying
@@ -332,7 +332,8 @@ def test_the_best_and_the_worst_are_chosen(tmp_path: Path, documents: int, count
     with open_scores(tmp_path / "results", {}, resume=False) as file:
         for number, reference in enumerate(references):
             summary = " ".join(REFERENCE.split()[: number + 1])
-            append_scores(file, scorer.score(Candidate(reference.id, summary, REFERENCE, reference.document)))
+            scored = scorer.score(Candidate(reference.id, summary, REFERENCE, reference.document))
+            file.append(LINE.dump_json(scored).decode())
     finish_results(tmp_path / "results", "{}", documents)
     found = read_extremes(tmp_path / "results", references, count)
     assert [[scored.id for scored, _ in extremes] for extremes in found] == [list(best), list(worst)]

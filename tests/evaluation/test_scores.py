@@ -12,20 +12,19 @@ from sumpool.errors import DataError, RecipeError, ResourceError
 from sumpool.evaluation.rouge import TYPES, EvaluationConfig, Score
 from sumpool.evaluation.scorer import Candidate, ScoredDocument, SummaryMetrics, SummaryScorer
 from sumpool.evaluation.scores import (
-    append_scores,
+    LINE,
     finish_results,
     incomplete_folder,
     locked_results,
     open_scores,
     read_common,
     read_scores,
-    verify_scores,
 )
 from sumpool.evaluation.task import file_sha256
 from sumpool.io.manifest import Manifest
 from sumpool.text.fragments import Copying
 
-IDENTITY = {"settings": "a", "summaries": "b"}
+IDENTITY = {"settings": "a", "summaries": "b", "rouge": "c"}
 
 
 SCORER = SummaryScorer(EvaluationConfig())
@@ -40,7 +39,7 @@ def write(folder: Path, numbers: list[int], *, resume: bool) -> list[str]:
     with open_scores(folder, IDENTITY, resume=resume) as file:
         done = [document.id for document in read_scores(file.path)]
         for number in numbers:
-            append_scores(file, scored(number))
+            file.append(LINE.dump_json(scored(number)).decode())
     return done
 
 
@@ -51,7 +50,7 @@ def unfinished(folder: Path) -> Path:
 
 def test_scores_are_read_back(tmp_path: Path) -> None:
     with open_scores(tmp_path / "new" / "folder", IDENTITY, resume=False) as file:
-        append_scores(file, scored(1))
+        file.append(LINE.dump_json(scored(1)).decode())
         assert list(read_scores(file.path)) == [scored(1)]  # before the file is closed
 
 
@@ -70,18 +69,18 @@ def test_results_appear_when_they_are_finished(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     write(folder, [1, 2], resume=False)
     assert not folder.exists()
-    verify_scores(incomplete_folder(folder))
+    read_common({"a": incomplete_folder(folder)})
     finish_results(folder, "{}\n", documents=2)
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
     manifest = Manifest.read(folder, "evaluation")
     assert set(manifest.files) == {"documents.jsonl", "evaluation.json", "report.json"}
     assert manifest.facts == {"documents": 2}
-    verify_scores(folder)
+    read_common({"a": folder})
     content = bytearray((folder / "documents.jsonl").read_bytes())
     content[-20] ^= 1
     (folder / "documents.jsonl").write_bytes(content)
     with pytest.raises(DataError, match=r"documents\.jsonl must hold .* it is damaged or was changed"):
-        verify_scores(folder)
+        read_common({"a": folder})
 
 
 def test_older_results_stay_until_new_ones_are_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -148,7 +147,7 @@ def results(folder: Path, f1s: dict[str, float], settings: str = "usual", words:
             copying = Copying(leak=0.0, facts=0, unsupported=0)
             metrics = SummaryMetrics({kind: Score(0.0, 0.0, f1) for kind in TYPES}, 40, 0.0, copying)
             document = ScoredDocument(name, "text", 0.5 * (number % 2), None, True, {"model": metrics}, words)
-            append_scores(file, document)
+            file.append(LINE.dump_json(document).decode())
     finish_results(folder, "{}", documents=len(f1s))
     return folder
 

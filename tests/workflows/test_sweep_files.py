@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from sumpool.errors import RecipeError
-from sumpool.workflows.sweep import SweepRun, claim_sweep, load_sweep, require_sweep_folder, save_tables, tabulate
+from sumpool.io.atomic import temporary_path
+from sumpool.io.replaceable import begin_folder, replace_listed_file
+from sumpool.workflows.sweep import SweepRun, load_sweep, require_sweep_folder, tabulate
 
 SWEEP = """\
 sweep: toy
@@ -166,9 +168,10 @@ def test_a_sweep_keeps_its_folder(tmp_path: Path) -> None:
     folder = tmp_path / "sweep"
     require_sweep_folder(folder)
     for text in ("one", "two"):
-        claim_sweep(folder)
+        begin_folder(folder, "sweep")
         require_sweep_folder(folder)
-        save_tables(folder, text, "{}")
+        temporary_path(folder / "table.md").write_text(text)
+        replace_listed_file(folder / "table.md", {}, "sweep")
         (folder / f"run-{text}").mkdir()
         require_sweep_folder(folder)
     assert (folder / "table.md").read_text() == "two"
@@ -178,12 +181,10 @@ def test_a_sweep_keeps_its_folder(tmp_path: Path) -> None:
 def test_other_content_is_refused(tmp_path: Path, content: str) -> None:
     """Folders of other kinds are in tests/test_foreign_folders.py."""
     folder = tmp_path / "sweep"
-    claim_sweep(folder)
+    begin_folder(folder, "sweep")
+    (folder / "table.md").write_text("my notes")
     if content == "no manifest":
-        save_tables(folder, "text", "{}")
         (folder / "manifest.json").unlink()
-    else:
-        (folder / "table.md").write_text("my notes")
     expected = r"sweep must be new, empty or the folder of a sweep, got .*: name another with --out"
     with pytest.raises(RecipeError, match=expected):
         require_sweep_folder(folder)
