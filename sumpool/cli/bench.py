@@ -13,9 +13,9 @@ from sumpool.errors import RecipeError
 from sumpool.io.manifest import run_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
-    from sumpool.bench.results import BenchReport, Table
+    from sumpool.bench.results import BenchReport
     from sumpool.progress import Check, Report
 
 CORPUS, START = "corpus", "start"
@@ -118,10 +118,7 @@ def show_measurements(
             report = work(shown.report, shown.check)
         write_report(report, {"--out": out, **exports})
     with screen() as shown:
-        shown.result(report.to_json() if as_json else lay_out(report.tables()))
-
-
-def lay_out(tables: "Sequence[Table]") -> str:
-    """Tables and their notes as text."""
-    parts = (table(part.headings(), part.cells(), part.title, part.keys) for part in tables)
-    return "\n".join("\n".join([text, *map(wrap, part.notes), ""]) for text, part in zip(parts, tables, strict=True))
+        lines: list[str] = []
+        for part in report.tables():
+            lines += [table(part.headings(), part.cells(), part.title, part.keys), *map(wrap, part.notes), ""]
+        shown.result(report.to_json() if as_json else "\n".join(lines))

@@ -30,13 +30,11 @@ def classify(
     Prints document, label and probability, separated by tabs. A classifier of pairs takes JSON lines with both
     documents. Exits with 3 if a document has no label; all others have theirs.
     """
-    from sumpool.data.report import remembered_fields
-    from sumpool.inference.run_files import newest_run
+    from sumpool.inference.run_files import newest_run, trained_field
     from sumpool.tasks.classification.classify import classify as run_classify
 
     run = model or newest_run("classification")
-    fields = remembered_fields(run)
-    options = ReadOptions(field, fields.document if fields else None, keep_references, glob, max_bytes)
+    options = ReadOptions(field, trained_field(run), keep_references, glob, max_bytes)
     count = failed = 0
     with working() as output:
         for prediction in run_classify(

@@ -2,15 +2,12 @@
 
 import re
 import textwrap
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from sumpool.errors import DataError
 from sumpool.text.cleaning import escape
-
-if TYPE_CHECKING:
-    from sumpool.data.config import Example
 
 _WIDTH = 90
 """Characters of an abstract in the list."""
@@ -30,26 +27,14 @@ def sample(
 
     Numbers that end in 7 are the test split; neither quickstart nor the shipped model is trained on them.
     """
-    if id is None:
-        from sumpool.data.sources import RfcSourceConfig
+    from sumpool.data.sources import RfcSourceConfig
 
+    if id is None:
         for example in RfcSourceConfig().examples("test"):
             typer.echo(escape(f"{example.id:<8} {textwrap.shorten(example.summary, _WIDTH, placeholder=' ...')}"))
         return
-    example = sample_document(id)
-    typer.echo(escape(example.summary if reference else example.document))
-
-
-def sample_document(name: str) -> "Example":
-    """Return a bundled document with its reference summary, by an id such as "RFC2587", or its number.
-
-    Raises:
-        DataError: If the sample has no such document.
-    """
-    from sumpool.data.sources import RfcSourceConfig
-
-    number = re.fullmatch(r"(?:RFC)?([1-9]\d{0,8})", name, re.IGNORECASE | re.ASCII)
+    number = re.fullmatch(r"(?:RFC)?([1-9]\d{0,8})", id, re.IGNORECASE | re.ASCII)
     example = RfcSourceConfig().example(int(number[1])) if number else None
-    if example:
-        return example
-    raise DataError(f"{name} must be a document of the bundled sample, such as RFC2587, got none")
+    if not example:
+        raise DataError(f"{id} must be a document of the bundled sample, such as RFC2587, got none")
+    typer.echo(escape(example.summary if reference else example.document))

@@ -30,7 +30,6 @@ from sumpool.cli.options import (
 from sumpool.documents.document import DEFAULT_OPTIONS, Document, ReadOptions
 from sumpool.errors import DataError, RecipeError, SumpoolError
 from sumpool.inference.rendering import SUFFIXES, Format, Rendering, Style
-from sumpool.io.bounded import read_json
 from sumpool.progress import Progress, Report
 
 if TYPE_CHECKING:
@@ -155,7 +154,7 @@ def summarize(
     with 3 if a document has no summary; all others have theirs.
     """
     from sumpool.documents.read import join_documents, read_all
-    from sumpool.inference.run_files import choose_model
+    from sumpool.inference.run_files import choose_model, trained_field
     from sumpool.workflows.summarize import summarize as run_summarize
 
     shortcuts = {
@@ -172,7 +171,7 @@ def summarize(
     rendering = Rendering("json" if json else format, style, title)
     is_single = together or (len(names) == 1 and not Path(names[0]).is_dir() and ".jsonl" not in names[0])
     with_ids = not is_single and not title and rendering.format in ("text", "markdown")
-    options = ReadOptions(field, _trained_field(model), keep_references, glob, max_bytes, password, ocr)
+    options = ReadOptions(field, trained_field(choose_model(model)), keep_references, glob, max_bytes, password, ocr)
     if together and (ray or mode == "abstractive"):
         raise RecipeError("--together must come without --ray and --mode abstractive: it selects sentences at once")
     if ray:
@@ -260,19 +259,6 @@ def summarize(
                         replace_file(explain, render_explanation(summary).encode())
             summaries = iter(explained)
         _print(summaries, unread, output, None if out or out_dir else rendering, with_ids=with_ids, is_digest=together)
-
-
-def _trained_field(model: Path | None) -> str | None:
-    """Return the field of the documents that a model was trained on; None if it is not known."""
-    from sumpool.inference.run_files import choose_model
-    from sumpool.io.manifest import REPORT
-
-    try:  # without the schema of reports, which takes longer to import than a document to summarise
-        fields = read_json(choose_model(model) / REPORT, DataError, "train again").get("fields")
-    except DataError:
-        return None
-    field = fields.get("document") if isinstance(fields, dict) else None
-    return field if isinstance(field, str) else None
 
 
 def _warn_of_arguments(names: Sequence[str], options: ReadOptions, report: Report) -> None:

@@ -16,7 +16,7 @@ Prepared data depends on the `data` section only, not on a seed, and is shared b
 import json
 import shutil
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from contextlib import ExitStack, closing
 from functools import partial
 from itertools import chain, islice
@@ -26,14 +26,9 @@ from unicodedata import normalize
 import numpy as np
 
 from sumpool.data.config import SPLITS, DataConfig, Example, Reject, Split
-from sumpool.data.pretraining_tasks import excerpts
+from sumpool.data.pretraining_tasks import excerpts, grouped
 from sumpool.data.processes import caller, ordered_map
-from sumpool.data.report import (
-    DocumentStats,
-    document_stats,
-    summarize_split,
-    text_digest,
-)
+from sumpool.data.report import DocumentStats, document_stats, summarize_split, text_digest
 from sumpool.data.shards import Item, Shard, ShardWriter, Texts, TextsWriter
 from sumpool.errors import DataError, RecipeError
 from sumpool.progress import Check, Progress, Report
@@ -147,27 +142,17 @@ def read_rows(config: DataConfig, check: Check) -> Generator[Example | Reject]:
     if task is None:
         yield from rows
         return
-    spans = _row_spans(rows, check)
+
+    def characters(row: Example | Reject) -> int:
+        check()
+        return len(row.document) if isinstance(row, Example) else 0
+
+    spans = grouped(rows, characters, _SPAN_CHARACTERS)
     first = list(islice(spans, _SMALL_SPANS))
     workers = config.workers if len(first) == _SMALL_SPANS else 0
     # `partial(excerpts, task)` is what each process builds.
     with closing(ordered_map(partial(partial, excerpts, task), chain(first, spans), workers, check)) as converted:
         yield from chain.from_iterable(converted)
-
-
-def _row_spans(rows: Iterable[Example | Reject], check: Check) -> Iterator[list[Example | Reject]]:
-    """Group rows into spans of similar amounts of text."""
-    span: list[Example | Reject] = []
-    size = 0
-    for row in rows:
-        check()
-        span.append(row)
-        size += len(row.document) if isinstance(row, Example) else 0
-        if size > _SPAN_CHARACTERS:
-            yield span
-            span, size = [], 0
-    if span:
-        yield span
 
 
 def ingest(

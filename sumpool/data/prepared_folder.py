@@ -22,7 +22,7 @@ from sumpool.data.config import PreparedDataConfig
 from sumpool.errors import DataError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_file, replace_folder
 from sumpool.io.bounded import parse_json, read_regular
-from sumpool.io.lock import LOCK_SUFFIX, announced_wait, locked
+from sumpool.io.lock import LOCK_SUFFIX, locked
 from sumpool.io.manifest import NAME, FileDigest, Manifest
 from sumpool.io.replaceable import require_replaceable
 from sumpool.progress import Check, Progress, Report, no_op
@@ -70,8 +70,16 @@ def find_or_prepare(
     folder = find_prepared(config, preferred, check)  # read-only data needs no lock
     if folder is None:
         preferred.parent.mkdir(parents=True, exist_ok=True)
+        announced: set[str] = set()
+
+        def wait(holder: str) -> None:
+            if holder.isdecimal() and holder not in announced:
+                announced.add(holder)
+                report(Progress("prepare", note=f"waiting for process {holder}, which is writing {preferred}"))
+            check()
+
         same_data, same_name = (
-            locked(preferred.with_name(f".{name}{LOCK_SUFFIX}"), announced_wait(preferred, "prepare", report, check))
+            locked(preferred.with_name(f".{name}{LOCK_SUFFIX}"), wait)
             for name in (fingerprint(config)[:_NAMED_DIGITS], preferred.name)
         )
         with disk_errors(preferred, advice=_OTHER_DISK, only_full=True), same_data, same_name:

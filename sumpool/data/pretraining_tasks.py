@@ -13,12 +13,15 @@ days.
 
 import random
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import TypeVar
 
 from sumpool.data.config import Example, GapSentencesConfig, Reject, ShuffledConfig
 from sumpool.text.language import split_words
 from sumpool.text.sentences import SentenceSplitter, join
+
+Item = TypeVar("Item")
 
 _GAP_SENTENCE_WORDS = range(6, 61)
 """Sentences of other lengths are mostly headings, drawings and lists; they are never removed."""
@@ -49,7 +52,7 @@ def excerpts(task: GapSentencesConfig | ShuffledConfig, rows: Iterable[Example |
 
 def _gap_sentences(sentences: list[str], config: GapSentencesConfig) -> Iterator[tuple[str, str]]:
     """Cut a document into windows; yield each without its principal sentences, and these."""
-    for window in _windows(sentences, config.window):
+    for window in grouped(sentences, lambda sentence: len(sentence.split()), config.window):
         gaps = set(principal_sentences(window, config.words))
         if gaps and sum(len(sentence.split()) for sentence in window) >= _WINDOW_WORDS_PER_GAP_WORD * config.words:
             rest = (sentence for index, sentence in enumerate(window) if index not in gaps)
@@ -87,18 +90,18 @@ def principal_sentences(sentences: Sequence[str], words: int) -> list[int]:
     return principal
 
 
-def _windows(sentences: Sequence[str], words: int) -> Iterator[list[str]]:
-    """Group consecutive sentences into windows of at least the given number of words."""
-    window: list[str] = []
+def grouped(items: Iterable[Item], measure: Callable[[Item], int], least: int) -> Iterator[list[Item]]:
+    """Group consecutive items until the sum of their sizes reaches the least one; the last group may be smaller."""
+    group: list[Item] = []
     size = 0
-    for sentence in sentences:
-        window.append(sentence)
-        size += len(sentence.split())
-        if size >= words:
-            yield window
-            window, size = [], 0
-    if window:
-        yield window
+    for item in items:
+        group.append(item)
+        size += measure(item)
+        if size >= least:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
 
 
 def _passages(sentences: Sequence[str], words: int) -> Iterator[list[str]]:

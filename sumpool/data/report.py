@@ -319,11 +319,3 @@ class DataReport(PreparedReport):
         }
         fields = self.fields
         return {**facts, "fields": f"{fields.document}, {fields.summary}, {fields.id or 'no id'}"} if fields else facts
-
-
-def remembered_fields(folder: Path) -> Fields | None:
-    """Return the names of the fields that a run or prepared data was made from; None if the folder does not tell."""
-    try:
-        return DataReport.load(folder).fields
-    except DataError:
-        return None

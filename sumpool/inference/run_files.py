@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from sumpool.core.decoding.config import DecodingConfig
-from sumpool.errors import CheckpointError, RecipeError
+from sumpool.errors import CheckpointError, DataError, RecipeError
 from sumpool.io.atomic import disk_errors, replace_file
-from sumpool.io.bounded import parse_object, read_regular
+from sumpool.io.bounded import parse_object, read_json, read_regular
 from sumpool.io.manifest import ADVICE, MODEL, RECIPE, REPORT, RUNS, SHIPPED, Manifest, run_folder, run_name
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.ranking.sentence_selector import SentenceSelector
@@ -115,6 +115,16 @@ def task_of(run: Path) -> str:
         return _task_in(read_regular(run / RECIPE))
     except OSError:
         return ""
+
+
+def trained_field(run: Path) -> str | None:
+    """Return the field of the documents that the model of a run was trained on; None if it is not known."""
+    try:  # without the schema of reports, which takes longer to import than a document to summarise
+        fields = read_json(run / REPORT, DataError, "train again").get("fields")
+    except DataError:
+        return None
+    field = fields.get("document") if isinstance(fields, dict) else None
+    return field if isinstance(field, str) else None
 
 
 def require_task(run: Path, recipe: bytes, task: str) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from sumpool.errors import RecipeError
 from sumpool.io.atomic import disk_errors
-from sumpool.progress import Check, Progress, Report
 
 LOCK_SUFFIX = ".lock"
 """Suffix of the lock file of a file or a folder, which stands beside it with a dot before its name."""
@@ -79,23 +78,3 @@ def locked_for_writing(path: Path, advice: str) -> Iterator[None]:
             with disk_errors(path):
                 stack.enter_context(locked(target.with_name(f".{target.name}{LOCK_SUFFIX}"), refuse))
         yield
-
-
-def announced_wait(path: Path, task: str, report: Report, check: Check) -> Callable[[str], None]:
-    """Return an `on_busy` that waits for the process that writes a path, and reports once that it does.
-
-    Args:
-        path: What is written.
-        task: Task of the note.
-        report: Progress callback.
-        check: Called while waiting; an exception ends it.
-    """
-    announced: set[str] = set()
-
-    def wait(holder: str) -> None:
-        if holder.isdecimal() and holder not in announced:
-            announced.add(holder)
-            report(Progress(task, note=f"waiting for process {holder}, which is writing {path}"))
-        check()
-
-    return wait

@@ -17,7 +17,7 @@ from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.recipe.load import dump_recipe, load_any_recipe
 from sumpool.recipe.schema import BaseRecipe
 from sumpool.recipe.task import find_task
-from sumpool.text.tokenizer import TOKENIZER_FILES, tokenizer_files
+from sumpool.text.tokenizer import tokenizer_files
 from sumpool.training.checkpoint import TrainingState
 from sumpool.training.processes import Processes
 from sumpool.training.update import schedule_factor
@@ -72,7 +72,14 @@ def opened(run: Path, recipe: BaseRecipe, prepared: Path, processes: Processes, 
         require_run_folder(run)
         with disk_errors(run):
             run.mkdir(parents=True, exist_ok=True)
-    with exclusive(run) if processes.is_main else nullcontext():
+
+    def refuse(holder: str) -> None:
+        raise CheckpointError(
+            f"{run} must be used by one run at a time, but process {holder} is training there: "
+            "wait for it, stop it, or give another folder with --out"
+        )
+
+    with locked(run / LOCK, refuse) if processes.is_main else nullcontext():
         yield processes.from_main(lambda: _open(run, recipe, prepared, report))
 
 
@@ -85,24 +92,6 @@ def require_run_folder(run: Path) -> None:
     other = other_content(run, "run", _WITHOUT_MANIFEST)
     if other:
         raise RecipeError(f"{run} must be new, empty or the folder of a run, got {other}: name another with --out")
-
-
-@contextmanager
-def exclusive(run: Path) -> Iterator[None]:
-    """Lock a run folder for the duration of a block.
-
-    Raises:
-        CheckpointError: If another process holds the lock.
-    """
-
-    def refuse(holder: str) -> None:
-        raise CheckpointError(
-            f"{run} must be used by one run at a time, but process {holder} is training there: "
-            "wait for it, stop it, or give another folder with --out"
-        )
-
-    with locked(run / LOCK, refuse):
-        yield
 
 
 def _open(run: Path, recipe: BaseRecipe, prepared: Path, report: Report) -> bool:
@@ -196,11 +185,6 @@ def _settings(tree: Any, path: str = "") -> Iterator[tuple[str, Any]]:  # noqa: 
                 yield from _settings(value, f"{path}[{number}]")
         case _:
             yield path, tree
-
-
-def copied_files(task: str) -> tuple[str, ...]:
-    """Files that run folders of a task copy from prepared data to be usable without it; each has one tokenizer."""
-    return (*TOKENIZER_FILES, REPORT, *find_task(task).files)
 
 
 def require_new(folder: Path) -> None:

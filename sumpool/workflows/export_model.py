@@ -8,14 +8,15 @@ import torch
 
 from sumpool.errors import CheckpointError, RecipeError
 from sumpool.inference.loading import load_model
-from sumpool.io.manifest import RECIPE, FileDigest, Manifest, require_own
+from sumpool.io.manifest import RECIPE, REPORT, FileDigest, Manifest, require_own
 from sumpool.onnx import check_graphs, convert, onnx_section, require_onnx
 from sumpool.pretrained.save import save_pretrained
 from sumpool.progress import Check, Progress, Report, no_op, told_when_stopped
 from sumpool.ranking.ranker import FILE as RANKER
 from sumpool.runs.model_card import CARD, transformers_card
-from sumpool.runs.run_folder import copied_files, new_folder, require_new
+from sumpool.runs.run_folder import new_folder, require_new
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
+from sumpool.text.tokenizer import TOKENIZER_FILES
 from sumpool.training.weights import export
 
 Format = Literal["safetensors", "onnx", "huggingface"]
@@ -76,7 +77,7 @@ def export_model(
             check()
             return out
         ranker = [RANKER] if format_ == "safetensors" else []
-        for name in (RECIPE, *copied_files(loaded.recipe.task), *ranker, CARD):
+        for name in (RECIPE, *TOKENIZER_FILES, REPORT, *ranker, CARD):
             if (run / name).is_file():
                 check()
                 shutil.copyfile(run / name, new / name)

@@ -216,6 +216,6 @@ def test_rows_are_read_from_the_field_of_the_training(tmp_path: Path, monkeypatc
         return result.stdout
 
     assert "router" in summary()
-    monkeypatch.setattr("sumpool.cli.summarize.read_json", lambda *_: {"fields": {"document": "body"}})
+    monkeypatch.setattr("sumpool.inference.run_files.read_json", lambda *_: {"fields": {"document": "body"}})
     assert "packet" in summary()
     assert "router" in summary("--field", "document")

@@ -1,14 +1,18 @@
 import errno
 import json
 import os
+import signal
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
+from sumpool.data import prepared_folder
 from sumpool.data.config import DataConfig
 from sumpool.data.prepared_folder import (
     CACHE,
@@ -23,7 +27,7 @@ from sumpool.data.prepared_folder import (
     verify_prepared,
     write_manifest,
 )
-from sumpool.data.report import DataReport, remembered_fields
+from sumpool.data.report import DataReport
 from sumpool.errors import DataError, Interrupted, RecipeError
 from sumpool.io.manifest import Manifest
 from sumpool.progress import Progress, no_op
@@ -113,7 +117,26 @@ def test_two_recipes_at_once_prepare_once(source: Path, tmp_path: Path) -> None:
     assert sorted(is_new(reports) for *_, reports in results) == [False, True]
 
 
-def test_data_is_found_by_its_content_and_field_names_are_remembered(source: Path, tmp_path: Path) -> None:
+def test_the_process_that_is_waited_for_is_reported_once(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    @contextmanager
+    def busy(_: Path, on_busy: Callable[[str], None]) -> Iterator[None]:
+        for holder in ("unknown", "17", "17", "18"):
+            on_busy(holder)
+        yield
+
+    monkeypatch.setattr(prepared_folder, "locked", busy)
+    folder, _, reports = prepare(config(source), tmp_path / "prepared" / "one")
+    said = [report.note for report in reports if report.note.startswith("waiting")]
+    assert said == [f"waiting for process {holder}, which is writing {folder}" for holder in (17, 18)]
+    checked = Mock(side_effect=Interrupted(signal.SIGINT))
+    with pytest.raises(Interrupted):
+        find_or_prepare(config(source), tmp_path / "new" / "one", skip_bad_rows=False, report=no_op, check=checked)
+    assert checked.call_count == 1
+
+
+def test_data_is_found_by_its_content(source: Path, tmp_path: Path) -> None:
     folder, report, _ = prepare(config(source), tmp_path / "prepared" / "one")
     (tmp_path / "prepared" / "broken").mkdir()
     (tmp_path / "prepared" / "broken" / "manifest.json").write_text("{")
@@ -121,8 +144,6 @@ def test_data_is_found_by_its_content_and_field_names_are_remembered(source: Pat
     assert find_by_content("another", tmp_path / "prepared") is None
     assert report.fields is not None
     assert (report.fields.document, report.fields.summary, report.fields.id) == ("body", "summary", "id")
-    assert remembered_fields(folder) == report.fields
-    assert remembered_fields(tmp_path / "none") is None
     assert find_prepared(config(tmp_path / "none"), tmp_path / "new", no_op) is None
 
 

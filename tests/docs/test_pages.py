@@ -12,7 +12,7 @@ import yaml
 
 from sumpool.cli.app import COMMANDS
 from sumpool.cli.recipe_reference import page as page_of_settings
-from sumpool.cli.sample import sample_document
+from sumpool.data.sources import RfcSourceConfig
 from sumpool.recipe.files import packaged_recipes
 
 ROOT = Path(__file__).parents[2]
@@ -139,7 +139,8 @@ def test_no_image_or_script_comes_from_the_network() -> None:
 def test_the_example_is_made_of_sentences_of_the_document() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     quote = " ".join(line.removeprefix("> ") for line in readme.splitlines() if line.startswith("> "))
-    example = sample_document("RFC2587")
+    example = RfcSourceConfig().example(2587)
+    assert example
     sentences = re.split(r"(?<=\.) (?=[A-Z])", quote)
     assert len(sentences) >= 2
     document = " ".join(example.document.split())

@@ -9,7 +9,7 @@ import pytest
 from filelock import FileLock
 
 from sumpool.errors import RecipeError
-from sumpool.io.lock import announced_wait, locked, locked_for_writing
+from sumpool.io.lock import locked, locked_for_writing
 
 
 def refuse(holder: str) -> None:
@@ -111,12 +111,3 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, monkeypatch: p
     refusal = "out must be a path that can be written, got: .*Permission denied"
     with pytest.raises(RecipeError, match=refusal), locked_for_writing(tmp_path / "out", "name another"):
         pass
-
-
-def test_the_process_that_is_waited_for_is_reported_once(tmp_path: Path) -> None:
-    notes: list[str] = []
-    wait = announced_wait(tmp_path, "prepare", lambda progress: notes.append(progress.note), lambda: notes.append(""))
-    for holder in ("unknown", "17", "17", "18"):
-        wait(holder)
-    said = [f"waiting for process {holder}, which is writing {tmp_path}" for holder in (17, 18)]
-    assert notes == ["", said[0], "", "", said[1], ""]

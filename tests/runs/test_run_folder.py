@@ -13,18 +13,8 @@ from sumpool.progress import no_op
 from sumpool.recipe.load import load_recipe
 from sumpool.runs import run_folder
 from sumpool.runs.model_card import imported_card, transformers_card
-from sumpool.runs.run_folder import LOCK, exclusive, new_folder, opened, prepared_data_of, require_run_folder, spread
+from sumpool.runs.run_folder import LOCK, new_folder, opened, prepared_data_of, spread
 from sumpool.training.processes import Processes
-
-
-def test_a_second_run_is_refused_by_the_id_of_the_first(tmp_path: Path) -> None:
-    with exclusive(tmp_path):
-        message = f"must be used by one run at a time, but process {os.getpid()} is training there"
-        with pytest.raises(CheckpointError, match=message), exclusive(tmp_path):
-            pass
-        require_run_folder(tmp_path)  # the files of the lock are no obstacle
-    with exclusive(tmp_path):
-        pass
 
 
 def test_a_new_folder_is_made_by_one_process(tmp_path: Path) -> None:
@@ -40,12 +30,20 @@ def test_a_new_folder_is_made_by_one_process(tmp_path: Path) -> None:
     assert (folder / "file").exists()
 
 
-def test_the_first_process_locks_the_folder(tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_process_locks_the_folder_for_one_run(
+    tiny_recipe: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = tmp_path / "run"
     monkeypatch.setattr(run_folder, "_open", lambda *_: True)
     with opened(run, load_recipe(tiny_recipe), tmp_path, Processes(), lambda _: None) as has_ended:
         assert has_ended
         assert (run / LOCK).exists()
+        message = f"must be used by one run at a time, but process {os.getpid()} is training there"
+        with (  # the files of the lock are no obstacle
+            pytest.raises(CheckpointError, match=message),
+            opened(run, load_recipe(tiny_recipe), tmp_path, Processes(), lambda _: None),
+        ):
+            pass
     assert not (run / LOCK).exists()
 
 
