@@ -127,9 +127,6 @@ def test_sections_and_paragraphs_are_numbered() -> None:
     assert places.indices.tolist() == [0, 2, 3, 5]
     assert places.section.tolist() == [0, 1, 1, 1]
     assert places.paragraph.tolist() == [0, 1, 1, 2]
-    assert places.in_paragraph.tolist() == [0, 0, 1, 0]
-    assert places.in_section.tolist() == [0, 0, 1, 2]
-    assert places.paragraph_in_section.tolist() == [0, 0, 0, 1]
     assert places.is_item.tolist() == [False, False, False, True]
     assert places.headings == ("", "text heading")
     assert outline([]).indices.tolist() == []
