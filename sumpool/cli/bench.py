@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sumpool.cli.console import screen, table, working, wrap
-from sumpool.cli.options import MOST_TOKENS, Changes, whole_number
+from sumpool.cli.options import Changes, tokens
 from sumpool.errors import RecipeError
 from sumpool.io.manifest import run_folder
 
@@ -39,10 +39,7 @@ def bench(
     run: Annotated[
         Path | None, typer.Argument(metavar="[RUN]", help="The run (corpus and start, by default that of summarize).")
     ] = None,
-    lengths: Annotated[
-        list[int] | None,
-        whole_number("--length", "Source tokens; may be given often.", 1, MOST_TOKENS, metavar="TOKENS"),
-    ] = None,
+    lengths: Annotated[list[int] | None, tokens("--length", "Source tokens; may be given often.")] = None,
     out: Out = None,
     latex: Latex = None,
     csv: Csv = None,

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -13,6 +13,7 @@ from sumpool.io.manifest import SHIPPED, run_folder
 
 Split = Literal["train", "validation", "test"]
 EqualLength = Literal["shortest", "references"]
+Files = Literal["text", "html", "pdf"]
 
 
 def evaluate(
@@ -25,7 +26,7 @@ def evaluate(
             "the newest run.",
         ),
     ] = None,
-    split: Annotated[Split, choice("--split", get_args(Split), "Split of the run's data to evaluate.")] = "test",
+    split: Annotated[Split, choice("--split", Split, "Split of the run's data to evaluate.")] = "test",
     references: Annotated[
         Path | None, typer.Option(metavar="FILE", help="References for files of summaries without a run.")
     ] = None,
@@ -49,11 +50,10 @@ def evaluate(
     ] = None,
     equal_length: Annotated[
         EqualLength | None,
-        choice("--equal-length", get_args(EqualLength), "Cut the summaries of a document to one length in the table."),
+        choice("--equal-length", EqualLength, "Cut the summaries of a document to one length in the table."),
     ] = None,
     files: Annotated[
-        str | None,
-        choice("--files", ("text", "html", "pdf"), "Write each document to a file of this format and read it first."),
+        Files | None, choice("--files", Files, "Write each document to a file of this format and read it first.")
     ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a report with the best and worst summaries as HTML.")

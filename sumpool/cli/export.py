@@ -1,7 +1,7 @@
 """`sumpool export`: copy a trained model out of its run folder."""
 
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import typer
 
@@ -19,15 +19,13 @@ def export(
         Precision | None,
         choice(
             "--precision",
-            get_args(Precision),
+            Precision,
             "Data type of the stored weights; bf16 takes half the space. Default: bf16 for sumpool, otherwise fp32.",
         ),
     ] = None,
     format_: Annotated[
         Format,
-        choice(
-            "--format", get_args(Format), "Files for sumpool, graphs for ONNX Runtime, or a model for transformers."
-        ),
+        choice("--format", Format, "Files for sumpool, graphs for ONNX Runtime, or a model for transformers."),
     ] = "safetensors",
 ) -> None:
     """Copy a model without checkpoints and logs, to pass it on.

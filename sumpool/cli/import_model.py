@@ -1,12 +1,12 @@
 """`sumpool import`: convert a model of Hugging Face to a run folder."""
 
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 import typer
 
 from sumpool.cli.console import print_message, working
-from sumpool.cli.options import MOST_TOKENS, choice, whole_number
+from sumpool.cli.options import choice, tokens
 
 Attention = Literal["keep", "sliding_window", "blockwise"]
 CrossAttention = Literal["keep", "hepos"]
@@ -19,33 +19,23 @@ def import_model(
     ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Run folder to create.")],
     attention: Annotated[
-        Attention, choice("--attention", get_args(Attention), "Self-attention of the encoder; all weights are kept.")
+        Attention, choice("--attention", Attention, "Self-attention of the encoder; all weights are kept.")
     ] = "keep",
     cross_attention: Annotated[
         CrossAttention,
-        choice("--cross-attention", get_args(CrossAttention), "Cross-attention of the decoder; all weights are kept."),
+        choice("--cross-attention", CrossAttention, "Cross-attention of the decoder; all weights are kept."),
     ] = "keep",
     window: Annotated[
-        int | None,
-        whole_number(
-            "--window", "Window size (both sides together) or block size, in tokens.", 1, MOST_TOKENS, metavar="TOKENS"
-        ),
+        int | None, tokens("--window", "Window size (both sides together) or block size, in tokens.")
     ] = None,
     positions: Annotated[
-        int | None,
-        whole_number(
-            "--positions",
-            "Maximum document length in tokens; default: that of the model.",
-            1,
-            MOST_TOKENS,
-            metavar="TOKENS",
-        ),
+        int | None, tokens("--positions", "Maximum document length in tokens; default: that of the model.")
     ] = None,
     extend: Annotated[
         Extend,
         choice(
             "--extend",
-            get_args(Extend),
+            Extend,
             "New positions: copies of the learned ones, with every second copy reversed, or of the last one.",
         ),
     ] = "repeat",

@@ -1,9 +1,8 @@
 """Arguments and options common to several commands."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -12,8 +11,6 @@ from sumpool.io.manifest import run_folder
 
 LARGEST = 2**62
 """Largest number of options that have no limit of their own."""
-MOST_TOKENS = 10_000_000
-"""Largest length of a document."""
 _WHOLE = re.compile(r"[+-]?[0-9]{1,20}")
 _SHOWN = 40
 """Characters of a value that a message shows."""
@@ -40,8 +37,14 @@ def whole_number(
     return typer.Option(name, metavar=metavar, parser=parse, help=description, envvar=envvar)
 
 
-def choice(name: str, values: Sequence[str], description: str) -> Any:  # noqa: ANN401 - as typer.Option
-    """Return an option that takes one of some words; other values raise `RecipeError`."""
+def tokens(name: str, description: str) -> Any:  # noqa: ANN401 - as typer.Option
+    """Return an option that takes the length of a document."""
+    return whole_number(name, description, 1, 10_000_000, metavar="TOKENS")
+
+
+def choice(name: str, words: object, description: str) -> Any:  # noqa: ANN401 - as typer.Option
+    """Return an option that takes one of the words of a `Literal`; other values raise `RecipeError`."""
+    values = get_args(words)
 
     def parse(value: str) -> str:
         if value not in values:

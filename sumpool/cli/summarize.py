@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from itertools import chain, islice
 from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -35,9 +35,10 @@ from sumpool.progress import Progress, Report
 if TYPE_CHECKING:
     from sumpool.inference.pipeline import EvidenceKind
     from sumpool.inference.summary import Summary
-    from sumpool.workflows.summarize import SummaryOutput
+    from sumpool.inference.summary_file import SummaryFile
     from sumpool.workflows.summarize_corpus import CorpusJob
 
+Mode = Literal["abstractive", "extractive"]
 _DOCUMENTS_PER_PROCESS = 16
 """Documents that are worth another process, which takes some seconds to start."""
 _URI = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
@@ -59,12 +60,10 @@ def summarize(
     files: Documents = None,
     model: Run = None,
     format: Annotated[
-        Format, choice("--format", get_args(Format), "Format of the summaries; json is one object per line.")
+        Format, choice("--format", Format, "Format of the summaries; json is one object per line.")
     ] = "text",
     json: Annotated[bool, typer.Option("--json", help="Short for --format json.")] = False,
-    style: Annotated[
-        Style, choice("--style", get_args(Style), "Running text, or one item per sentence.")
-    ] = "paragraph",
+    style: Annotated[Style, choice("--style", Style, "Running text, or one item per sentence.")] = "paragraph",
     title: Annotated[
         bool | None,
         typer.Option(
@@ -129,9 +128,7 @@ def summarize(
     max_bytes: MaxBytes = DEFAULT_OPTIONS.max_bytes,
     password: Password = "",
     ocr: Ocr = "",
-    mode: Annotated[
-        str | None, choice("--mode", ("abstractive", "extractive"), "Generated text, or sentences of the document.")
-    ] = None,
+    mode: Annotated[Mode | None, choice("--mode", Mode, "Generated text, or sentences of the document.")] = None,
     fast: Annotated[
         bool, typer.Option("--fast", help="Select sentences without the model, several times as fast.")
     ] = False,
@@ -195,7 +192,7 @@ def summarize(
 
         rewriter = Rewriter.open(rewrite, remote=rewrite_remote)
 
-    def open_output(settings: Mapping[str, str]) -> "SummaryOutput":
+    def open_output(settings: Mapping[str, str]) -> "SummaryFile":
         # Imported here, as most summaries are printed.
         from sumpool.inference.summary_file import SummaryFile, SummaryFolder
         from sumpool.io.file_names import FileNames

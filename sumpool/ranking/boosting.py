@@ -16,8 +16,6 @@ from sumpool.progress import no_op
 from sumpool.ranking.ranker import LEAF, Forest, Matrix
 from sumpool.text.word_graph import Values
 
-Codes = NDArray[np.int32]
-"""Bin of each row and feature, (rows, features)."""
 MAX_BINS: Final = 64
 """Bins of a feature at most, with the one for missing values."""
 _TINY = 1e-12
@@ -126,9 +124,9 @@ class _TreeNode:
 
 
 def _grow_tree(
-    codes: Codes, gradients: Values, weights: Values, is_sampled: NDArray[np.bool_], config: Boosting
+    codes: NDArray[np.int32], gradients: Values, weights: Values, is_sampled: NDArray[np.bool_], config: Boosting
 ) -> list[_TreeNode]:
-    """Grow a tree leaf by leaf on some of the binned features, fitted to the sampled rows."""
+    """Grow a tree leaf by leaf on some of the binned features, (rows, features), fitted to the sampled rows."""
     features = codes.shape[1]
     offsets = (np.arange(features) * MAX_BINS).astype(np.int32)
 

@@ -21,14 +21,11 @@ from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.ranking.ranker import FILE as RANKER
 
 if TYPE_CHECKING:
-    from sumpool.inference.summary_file import SummaryFile, SummaryFolder
+    from sumpool.inference.summary_file import SummaryFile
 
-    SummaryOutput = SummaryFile | SummaryFolder
 
 Rewrite = Callable[[Summary], Summary]
 """Returns a summary in other words."""
-OpenOutput = Callable[[Mapping[str, str]], "SummaryOutput"]
-"""Opens the destination of summaries, given the settings that they depend on."""
 _Task = Sequence[Document]
 """Documents of a task of a process."""
 _TASK_DOCUMENTS = 4
@@ -44,7 +41,7 @@ def summarize(
     folder: Path | None = None,
     *,
     overrides: Sequence[str] = (),
-    open_output: OpenOutput | None = None,
+    open_output: "Callable[[Mapping[str, str]], SummaryFile] | None" = None,
     jobs: int = 1,
     evidence: EvidenceKind | None = None,
     rewrite: Rewrite | None = None,
@@ -57,8 +54,8 @@ def summarize(
         documents: The documents; ids may repeat.
         folder: The run folder; None takes what `choose_model` does.
         overrides: Settings to change, each like `summarize.beams=1`.
-        open_output: Opens a destination that every summary is saved to before it is given; documents whose summaries
-            it has are passed over.
+        open_output: Opens a destination, given the settings that summaries depend on, that every one is saved to before
+            it is given; documents whose summaries it has are passed over.
         jobs: Number of processes; 1 is the calling one, which also serves summaries that are rewritten.
         evidence: Evidence that summaries have; None for none.
         rewrite: Called with every summary; None leaves them as they are.
@@ -106,7 +103,7 @@ def identity(run: RunFiles) -> dict[str, str]:
 def _deliver(
     documents: Iterable[Document],
     generate: Callable[[Iterable[Document], Report], Iterator[Summary]],
-    output: "SummaryOutput | None",
+    output: "SummaryFile | None",
     rewrite: Rewrite | None,
     model: str,
     report: Report,

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator
-from typing import Annotated, get_args, get_origin, get_type_hints
+from typing import Annotated, Literal, get_args, get_origin, get_type_hints
 
 import pytest
 from typer.models import OptionInfo
@@ -77,7 +77,7 @@ def test_whole_numbers_have_bounds() -> None:
 
 
 def test_choices_are_listed() -> None:
-    parse = choice("--style", ("a", "b"), "").parser
+    parse = choice("--style", Literal["a", "b"], "").parser
     assert parse("b") == "b"
     with pytest.raises(RecipeError, match=r"--style must be one of a, b, got 'c'"):
         parse("c")
