@@ -48,39 +48,35 @@ Ranks = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """Summary to be scored.
-
-    Attributes:
-        id: ID of the document.
-        summary: The summary.
-        reference: The reference summary.
-        document: Text of the document; None if unknown, which leaves out the baselines.
-        share_read: Fraction of the document that the model read; None if unknown.
-        mode: "abstractive" or "extractive"; empty if unknown.
-    """
-
-    id: str
-    summary: str
-    reference: str
-    document: str | None
-    share_read: float | None = None
-    mode: str = ""
-
-
-@dataclass(frozen=True)
 class ReferenceDocument:
     """Document with its reference summary.
 
     Attributes:
         id: ID of the document.
         reference: The reference summary.
-        document: Text of the document; None if unknown.
+        document: Text of the document; None if unknown, which leaves out the baselines.
     """
 
     id: str
     reference: str
     document: str | None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Summary to be scored.
+
+    Attributes:
+        source: The document and its reference.
+        summary: The summary.
+        share_read: Fraction of the document that the model read; None if unknown.
+        mode: "abstractive" or "extractive"; empty if unknown.
+    """
+
+    source: ReferenceDocument
+    summary: str
+    share_read: float | None = None
+    mode: str = ""
 
 
 @dataclass(frozen=True)
@@ -177,14 +173,14 @@ class SummaryScorer:
             candidate: The summary, scored as "model".
             others: Summaries of the same document by other systems.
         """
-        document, reference = candidate.document, candidate.reference
+        document, reference = candidate.source.document, candidate.source.reference
         texts, words = {"model": candidate.summary, **others}, self._config.lead_words
         if self._equal_length:
             compared = [reference] if self._equal_length == "references" else texts.values()
             words = min(filter(None, map(self._tokenizer.count_words, compared)), default=0)
             texts = {system: self._tokenizer.first_words(text, words) for system, text in texts.items()}
         if document is not None:
-            texts |= self._baseline_texts(candidate, document, words)
+            texts |= self._baseline_texts(candidate.source, document, words)
         copied: list[Copying | None] = [None] * (len(texts) + 1)
         if document is not None:
             copied = [*copying([*texts.values(), reference], self._words(document), self._words)]
@@ -198,7 +194,7 @@ class SummaryScorer:
             for (system, text), overlap in zip(texts.items(), copied[:-1], strict=True)
         }
         return ScoredDocument(
-            id=candidate.id,
+            id=candidate.source.id,
             summary=candidate.summary,
             leak=copied[-1].leak if copied[-1] else None,
             share_read=candidate.share_read,
@@ -208,7 +204,7 @@ class SummaryScorer:
             mode=candidate.mode,
         )
 
-    def _baseline_texts(self, candidate: Candidate, document: str, count: int) -> dict[str, str]:
+    def _baseline_texts(self, source: ReferenceDocument, document: str, count: int) -> dict[str, str]:
         tokenizer = self._tokenizer
         tokenize: Tokenize = cache(tokenizer.tokenize)  # baselines tokenize the same sentences
         texts = {"lead": tokenizer.first_words(document, count)} if "lead" in self.baselines else {}
@@ -219,11 +215,11 @@ class SummaryScorer:
         rankings: dict[str, Callable[[], Ranks]] = {
             "lexrank": lambda: lexrank(tokens),
             "textrank": lambda: textrank(tokens),
-            "random": lambda: random_ranks(candidate.id, len(sentences)),
+            "random": lambda: random_ranks(source.id, len(sentences)),
         }
         for name in self.baselines:
             if name == "oracle":
-                texts[name] = oracle(sentences, candidate.reference, _ORACLE_SENTENCES, tokenize)
+                texts[name] = oracle(sentences, source.reference, _ORACLE_SENTENCES, tokenize)
             elif name in rankings:
                 texts[name] = take_sentences(sentences, rankings[name](), count, tokenizer)
         return texts

@@ -184,8 +184,7 @@ def _table(
             check()
             if systems := common.get(reference.id):
                 texts = {key: scored.summary for key, scored in zip(keys, systems[1:], strict=True)}
-                candidate = Candidate(reference.id, systems[0].summary, reference.reference, reference.document)
-                scores.add(scorer.score(candidate, texts))
+                scores.add(scorer.score(Candidate(reference, systems[0].summary), texts))
         length = {"shortest": "the shortest summary", "references": "the reference"}[results.equal_length]
         notes += [f"summaries, but for the oracle's, are cut to as many words as {length} of the document has"]
     else:

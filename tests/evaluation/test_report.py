@@ -332,7 +332,7 @@ def test_the_best_and_the_worst_are_chosen(tmp_path: Path, documents: int, count
     with open_scores(tmp_path / "results", {}, resume=False) as file:
         for number, reference in enumerate(references):
             summary = " ".join(REFERENCE.split()[: number + 1])
-            scored = scorer.score(Candidate(reference.id, summary, REFERENCE, reference.document))
+            scored = scorer.score(Candidate(reference, summary))
             file.append(LINE.dump_json(scored).decode())
     finish_results(tmp_path / "results", "{}", documents)
     found = read_extremes(tmp_path / "results", references, count)

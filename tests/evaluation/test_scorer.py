@@ -6,12 +6,22 @@ import numpy as np
 import pytest
 
 from sumpool.evaluation.rouge import EvaluationConfig, RougeTokenizer, UnicodeTokenizer
-from sumpool.evaluation.scorer import Candidate, SummaryScorer, lexrank, oracle, random_ranks, take_sentences, textrank
+from sumpool.evaluation.scorer import (
+    Candidate,
+    ReferenceDocument,
+    SummaryScorer,
+    lexrank,
+    oracle,
+    random_ranks,
+    take_sentences,
+    textrank,
+)
 
 DOCUMENT = """Apples fall far. Nobody knows why they do.
 
 Hosts send datagrams to a gateway. Pears are green. Routers drop packets when queues are full."""
 REFERENCE = "Hosts send datagrams to a gateway. Routers drop packets when queues are full."
+SOURCE = ReferenceDocument("rfc1", REFERENCE, DOCUMENT)
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +30,7 @@ def scorer() -> SummaryScorer:
 
 
 def test_a_document_is_scored_beside_its_baselines(scorer: SummaryScorer) -> None:
-    scored = scorer.score(Candidate("rfc1", "Hosts send datagrams.", REFERENCE, DOCUMENT))
+    scored = scorer.score(Candidate(SOURCE, "Hosts send datagrams."))
     assert (scored.id, scored.summary, scored.scorable) == ("rfc1", "Hosts send datagrams.", True)
     assert scored.systems["oracle"].rouge["rougeLsum"].f1 == 1.0
     assert scored.systems["oracle"].words == 13
@@ -34,7 +44,7 @@ def test_a_document_is_scored_beside_its_baselines(scorer: SummaryScorer) -> Non
 
 
 def test_without_a_document_there_are_no_baselines(scorer: SummaryScorer) -> None:
-    scored = scorer.score(Candidate("rfc1", "Hosts.", REFERENCE, None))
+    scored = scorer.score(Candidate(ReferenceDocument("rfc1", REFERENCE, None), "Hosts."))
     assert set(scored.systems) == {"model"}
     assert scored.systems["model"].copying is None
     assert scored.leak is None
@@ -42,7 +52,7 @@ def test_without_a_document_there_are_no_baselines(scorer: SummaryScorer) -> Non
 
 def test_odd_texts_are_scored(scorer: SummaryScorer) -> None:
     for text in ("", " \n", "文書", "a" * 100_000, "." * 100_000, "\x00\u2028", "one\n" * 2000):
-        scored = scorer.score(Candidate("odd", text[:1000], text[:1000], text))
+        scored = scorer.score(Candidate(ReferenceDocument("odd", text[:1000], text), text[:1000]))
         assert set(scored.systems) == {"model", "lead", "lexrank", "textrank", "random", "oracle"}
 
 
@@ -57,21 +67,19 @@ def test_baselines_of_equal_length_have_as_many_words_as_the_summary() -> None:
     for summary in ("Hosts.", "Hosts send datagrams to a gateway when they like.", "", "so " * 99):
         scorer = SummaryScorer(EvaluationConfig(), equal_length="shortest")
         assert [scorer.baselines[name] for name in ("lead", "textrank", "oracle")] == ["LEAD", "TextRank", "oracle-3"]
-        systems = scorer.score(Candidate("rfc1", summary, REFERENCE, DOCUMENT)).systems
+        systems = scorer.score(Candidate(SOURCE, summary)).systems
         length = min(len(summary.split()), len(DOCUMENT.split()))
         for name in ("lead", "lexrank", "textrank", "random"):
             assert systems[name].words == length
         if length:
-            fixed = SummaryScorer(EvaluationConfig(lead_words=length)).score(
-                Candidate("rfc1", "x", REFERENCE, DOCUMENT)
-            )
+            fixed = SummaryScorer(EvaluationConfig(lead_words=length)).score(Candidate(SOURCE, "x"))
             assert all(
                 systems[name] == fixed.systems[name] for name in ("lead", "lexrank", "textrank", "random", "oracle")
             )
 
 
 def test_systems_are_cut_to_one_length() -> None:
-    candidate = Candidate("rfc1", "Hosts send datagrams to a gateway.", REFERENCE, DOCUMENT)
+    candidate = Candidate(SOURCE, "Hosts send datagrams to a gateway.")
     others = {"short": "Hosts send.", "empty": "", "long": "so " * 99}
     full = SummaryScorer(EvaluationConfig()).score(candidate, others).systems
     assert [full[name].words for name in ("model", *others)] == [6, 2, 0, 99]
@@ -87,23 +95,23 @@ def test_systems_are_cut_to_one_length() -> None:
 
 def test_baselines_can_be_chosen() -> None:
     scorer = SummaryScorer(EvaluationConfig(baselines=("textrank", "lead")))
-    assert set(scorer.score(Candidate("a", "x", REFERENCE, DOCUMENT)).systems) == {"model", "lead", "textrank"}
+    assert set(scorer.score(Candidate(SOURCE, "x")).systems) == {"model", "lead", "textrank"}
     none = SummaryScorer(EvaluationConfig(baselines=()))
-    assert set(none.score(Candidate("a", "x", REFERENCE, DOCUMENT)).systems) == {"model"}
+    assert set(none.score(Candidate(SOURCE, "x")).systems) == {"model"}
     assert none.signature.endswith("| no baselines")
 
 
 def test_a_baseline_does_not_depend_on_the_others() -> None:
-    every = SummaryScorer(EvaluationConfig()).score(Candidate("a", "x", REFERENCE, DOCUMENT)).systems
+    every = SummaryScorer(EvaluationConfig()).score(Candidate(SOURCE, "x")).systems
     for name in ("lead", "lexrank", "textrank", "random", "oracle"):
         alone = SummaryScorer(EvaluationConfig.model_validate({"baselines": [name]}))
-        assert alone.score(Candidate("a", "x", REFERENCE, DOCUMENT)).systems[name] == every[name]
+        assert alone.score(Candidate(SOURCE, "x")).systems[name] == every[name]
 
 
 def test_chinese_is_scored_with_the_unicode_tokenizer() -> None:
     scorer = SummaryScorer(EvaluationConfig(tokenizer="unicode", lead_words=14))
     document = "苹果落在树下。没有人知道。主机向网关发送数据报。路由器丢弃分组。"
-    scored = scorer.score(Candidate("a", "主机发送数据报。", "主机向网关发送数据报。", document))
+    scored = scorer.score(Candidate(ReferenceDocument("a", "主机向网关发送数据报。", document), "主机发送数据报。"))
     assert scored.scorable
     assert scored.systems["model"].words == 7
     assert scored.systems["model"].rouge["rouge1"].precision == 1.0

@@ -10,7 +10,7 @@ import pytest
 
 from sumpool.errors import DataError, RecipeError, ResourceError
 from sumpool.evaluation.rouge import TYPES, EvaluationConfig, Score
-from sumpool.evaluation.scorer import Candidate, ScoredDocument, SummaryMetrics, SummaryScorer
+from sumpool.evaluation.scorer import Candidate, ReferenceDocument, ScoredDocument, SummaryMetrics, SummaryScorer
 from sumpool.evaluation.scores import (
     LINE,
     finish_results,
@@ -32,7 +32,7 @@ SCORER = SummaryScorer(EvaluationConfig())
 
 def scored(number: int) -> ScoredDocument:
     text = f"Höst {number} sends\u2028datagrams."
-    return SCORER.score(Candidate(f"d{number}", text, "A host sends.", text))
+    return SCORER.score(Candidate(ReferenceDocument(f"d{number}", "A host sends.", text), text))
 
 
 def write(folder: Path, numbers: list[int], *, resume: bool) -> list[str]:

@@ -24,7 +24,7 @@ from sumpool.documents.document import Document
 from sumpool.errors import SumpoolError
 from sumpool.evaluation.report import ScoreAggregator
 from sumpool.evaluation.rouge import EvaluationConfig
-from sumpool.evaluation.scorer import Candidate, SummaryScorer
+from sumpool.evaluation.scorer import Candidate, ReferenceDocument, SummaryScorer
 from sumpool.inference.loading import LoadedModel
 from sumpool.inference.pipeline import Pipeline
 from sumpool.io.manifest import SHIPPED
@@ -363,7 +363,8 @@ def _summarize(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
         return "scores are not finite"
     scorer, scores = SummaryScorer(recipe.evaluate), ScoreAggregator()
     for summary, row in zip(summaries, rows, strict=True):
-        scores.add(scorer.score(Candidate(row["id"], summary.text, row["summary"], row["document"])))
+        reference = ReferenceDocument(row["id"], row["summary"], row["document"])
+        scores.add(scorer.score(Candidate(reference, summary.text)))
     report = scores.report(recipe.evaluate, {"model": "sampled", **scorer.baselines}, scorer.signature)
     json.dumps(json.loads(report.to_json()), allow_nan=False)
     return ""

@@ -208,7 +208,7 @@ def _task_of_file(
     def candidates(done: Set[str]) -> Iterator[Candidate]:
         for document in references():
             if document.id not in done:
-                yield Candidate(document.id, summaries[document.id], document.reference, document.document)
+                yield Candidate(document, summaries[document.id])
 
     return EvaluationTask(
         system=system,
@@ -238,7 +238,7 @@ def _summarize(references: Iterable[ReferenceDocument], loaded: LoadedModel, che
     summaries = Pipeline.of(loaded).summarize(documents, check=check)
     for summary, reference in zip(summaries, same, strict=True):
         share_read = summary.tokens_read / summary.tokens_total if summary.tokens_total else 1.0
-        yield Candidate(reference.id, summary.text, reference.reference, reference.document, share_read, summary.mode)
+        yield Candidate(reference, summary.text, share_read, summary.mode)
 
 
 FileFormat = Literal["text", "html", "pdf"]
