@@ -39,7 +39,7 @@ def test_markdown_keeps_the_structure() -> None:
     blocks += [TextBlock("first", "list_item", 1), TextBlock("below", "list_item", 2)]
     blocks += [TextBlock("year 1990", "table_row"), TextBlock("year 1991", "table_row")]
     blocks += [TextBlock("x <- 1\n\ny <- 2", "code"), TextBlock("deep", "list_item", 3)]
-    parsed = load_format("markdown").parse(common.to_markdown(blocks).encode(), DEFAULT_OPTIONS).blocks
+    parsed = load_format("markdown")(common.to_markdown(blocks).encode(), DEFAULT_OPTIONS).blocks
     kept = [block for block in blocks if block.kind != "notice"]
     assert [(block.kind, block.text) for block in parsed] == [(block.kind, block.text) for block in kept]
     assert [block.level for block in parsed if block.kind == "list_item"] == [1, 2, 1]

@@ -89,7 +89,7 @@ def read_r_markdown(text: str) -> tuple[str, str, tuple[TextBlock, ...]]:
     if not front or not isinstance(fields, dict) or not isinstance(fields.get("abstract"), str):
         return "", "", ()
     shown = _SETUP_CHUNK.sub("", _HIDDEN_CHUNK.sub("", text[front.end() :]))
-    parsed = load_format("markdown").parse(_plain(shown).encode(), DEFAULT_OPTIONS)
+    parsed = load_format("markdown")(_plain(shown).encode(), DEFAULT_OPTIONS)
     title = _plain(str(fields.get("title", ""))).strip()
     return title, tidy_abstract(_inline(fields["abstract"])), cut_back_matter(parsed.blocks)[0]
 
@@ -101,7 +101,7 @@ def _plain(text: str) -> str:
 
 def _inline(text: str) -> str:
     """Return the text of Markdown without its marks."""
-    blocks = load_format("markdown").parse(_plain(text).encode(), DEFAULT_OPTIONS).blocks
+    blocks = load_format("markdown")(_plain(text).encode(), DEFAULT_OPTIONS).blocks
     return " ".join(block.text for block in blocks)
 
 

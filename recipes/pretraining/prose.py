@@ -109,7 +109,7 @@ def _documents(path: Path) -> Iterator[Document]:
 
 def _parsed(path: Path, kind: str, content: bytes) -> Document:
     try:
-        return Document.from_parsed(str(path), load_format(kind).parse(content, DEFAULT_OPTIONS))
+        return Document.from_parsed(str(path), load_format(kind)(content, DEFAULT_OPTIONS))
     except (ValueError, RecursionError) as error:
         return Document(str(path), "", str(error))
 

@@ -6,7 +6,7 @@ A guess is stated in the notes of the document, and bytes that no encoding expla
 import codecs
 import re
 from contextlib import suppress
-from typing import Final, NamedTuple
+from typing import Final
 
 from sumpool.text.cleaning import remove_invisible
 
@@ -33,19 +33,12 @@ _MIN_RIGHT = 10
 _HIGH_BYTE = re.compile(rb"[\x80-\xff]")
 
 
-class DecodedText(NamedTuple):
-    """Text of a file.
-
-    Attributes:
-        text: Text without invisible characters; form feeds, backspaces and escapes stay.
-        notes: A guessed encoding and the number of invisible characters, one clause each.
-    """
-
-    text: str
-    notes: tuple[str, ...]
+Decoded = tuple[str, tuple[str, ...]]
+"""Text of a file without invisible characters, in which form feeds, backspaces and escapes stay; and notes: a guessed
+encoding and the number of invisible characters, one clause each."""
 
 
-def decode_text(content: bytes) -> DecodedText:
+def decode_text(content: bytes) -> Decoded:
     """Decode the text of a file.
 
     Raises:
@@ -55,7 +48,7 @@ def decode_text(content: bytes) -> DecodedText:
     if text.count("\0") * MIN_PER_NULL > len(text):
         raise ValueError(f"must be text, got a null character at position {text.index(chr(0))}")
     text, invisible = remove_invisible(text, layout=True)
-    return DecodedText(text, (*((f"read as {encoding}",) if encoding else ()), *invisible_note(invisible)))
+    return text, (*((f"read as {encoding}",) if encoding else ()), *invisible_note(invisible))
 
 
 def _decode(content: bytes) -> tuple[str, str]:
@@ -153,7 +146,7 @@ _MAX_WRONG: Final = 0.01
 _JAPANESE_ERRORS: Final = "sumpool.japanese"
 
 
-def decode_page(content: bytes) -> DecodedText:
+def decode_page(content: bytes) -> Decoded:
     """Decode an HTML or XHTML page.
 
     Raises:
@@ -163,7 +156,7 @@ def decode_page(content: bytes) -> DecodedText:
     return decode_declared(content, (declared[1] or declared[2]).decode("ascii", "ignore") if declared else "")
 
 
-def decode_declared(content: bytes, charset: str) -> DecodedText:
+def decode_declared(content: bytes, charset: str) -> Decoded:
     """Decode text with its declared character set; text that is UTF-8 all the same, or declares none, is guessed.
 
     Args:
@@ -186,7 +179,7 @@ def decode_declared(content: bytes, charset: str) -> DecodedText:
         return decode_text(content)
     text, invisible = remove_invisible(text.replace("\ufffd", " ").replace("\0", " "), layout=True)
     notes = (f"{wrong:,} wrong byte{'s' if wrong > 1 else ''} removed",) if wrong else ()
-    return DecodedText(text, (*notes, *invisible_note(invisible)))
+    return text, (*notes, *invisible_note(invisible))
 
 
 def text_codec(charset: str) -> str:

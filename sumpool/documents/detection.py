@@ -27,33 +27,27 @@ _HEAD = 2**16
 """Bytes that a text is recognised by."""
 _COMPOUND: Final = b"\xd0\xcf\x11\xe0"
 _OUTLOOK: Final = "__substg1.0_".encode("utf-16-le")
-_MAGIC: Final = (
-    (b"\x89PNG", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"GIF8", "a GIF image"),
-    (b"II*\0", "a TIFF image"),
-    (b"MM\0*", "a TIFF image"),
-    (b"\x7fELF", "a program"),
-    (b"MZ\x90", "a program"),
-    (b"\xca\xfe\xba\xbe", "a program"),
-    (_COMPOUND, "an old Office file (.doc, .xls, .ppt); save it as .docx"),
-    (b"%!PS", "a PostScript file; convert it to PDF"),
-    (b"SQLite format 3", "a SQLite database"),
-    (b"7z\xbc\xaf", "a 7z archive; unpack it"),
-    (b"Rar!", "a RAR archive; unpack it"),
-    (b"BZh", "a bzip2 archive; unpack it"),
-    (b"\xfd7zXZ", "an xz archive; unpack it"),
-    (b"!<arch>", "a Debian package or an archive; unpack it"),
-    (b"AT&TFORM", "a DjVu file; convert it to PDF"),
-    (b"OggS", "an Ogg recording"),
-    (b"ID3", "an MP3 recording"),
-    (b"RIFF", "a recording or an image"),
-    (b"\0asm", "a program"),
-    (b"wOFF", "a font"),
-    (b"wOF2", "a font"),
-    (b"\0\x01\0\0", "a font"),
-    (b"\x80\x02", "a pickle"),
-)
+_MAGIC: Final[dict[str, bytes | tuple[bytes, ...]]] = {
+    "a PNG image": b"\x89PNG",
+    "a JPEG image": b"\xff\xd8\xff",
+    "a GIF image": b"GIF8",
+    "a TIFF image": (b"II*\0", b"MM\0*"),
+    "a program": (b"\x7fELF", b"MZ\x90", b"\xca\xfe\xba\xbe", b"\0asm"),
+    "an old Office file (.doc, .xls, .ppt); save it as .docx": _COMPOUND,
+    "a PostScript file; convert it to PDF": b"%!PS",
+    "a SQLite database": b"SQLite format 3",
+    "a 7z archive; unpack it": b"7z\xbc\xaf",
+    "a RAR archive; unpack it": b"Rar!",
+    "a bzip2 archive; unpack it": b"BZh",
+    "an xz archive; unpack it": b"\xfd7zXZ",
+    "a Debian package or an archive; unpack it": b"!<arch>",
+    "a DjVu file; convert it to PDF": b"AT&TFORM",
+    "an Ogg recording": b"OggS",
+    "an MP3 recording": b"ID3",
+    "a recording or an image": b"RIFF",
+    "a font": (b"wOFF", b"wOF2", b"\0\1\0\0"),
+    "a pickle": b"\x80\x02",
+}
 _ZIPS: Final = {"word/": "docx", "xl/": "xlsx", "ppt/": "pptx"}
 _HTML = re.compile(r"\s*(?><\?xml[^>]*>\s*)?(?><!--(?>.*?-->)\s*)*+(?:<!doctype\s+html|<html|<head|<body)", re.I | re.S)
 _TAGS = re.compile(r"</?(?:p|div|h[1-6]|ul|ol|li|table|tr|td|br|span|a|body|title)\b[^<>]*>", re.IGNORECASE)
@@ -142,7 +136,7 @@ def _binary_format(content: bytes) -> str:
         return "parquet"
     if content.startswith(b"PK\x03\x04"):
         return _zip_format(content)
-    kind = next((name for magic, name in _MAGIC if content.startswith(magic)), "")
+    kind = next((name for name, magic in _MAGIC.items() if content.startswith(magic)), "")
     if content.startswith(_COMPOUND) and _OUTLOOK in content:
         kind = "a mail of Outlook (.msg); save it as .eml"
     head = content[:4096]

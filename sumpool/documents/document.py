@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from sumpool.documents.decoding import invisible_note
 from sumpool.text.cleaning import remove_invisible
 from sumpool.text.language import split_words
 from sumpool.text.prose import ends_sentence
@@ -74,19 +75,27 @@ class Document:
 
     @classmethod
     def from_parsed(cls, id: str, parsed: "ParsedDocument") -> "Document":
-        """Build a document from the result of a format; empty blocks are dropped, and long headings are paragraphs.
+        """Build a document from the result of a format, without invisible characters and blocks that are empty.
 
-        Judgments and contracts number their paragraphs by the styles of headings.
+        Long headings are paragraphs: judgments and contracts number their paragraphs by the styles of headings.
         """
-        blocks = tuple(
-            replace(block, kind="paragraph", level=0)
-            if block.kind == "heading" and block.text.count(" ") >= _MAX_HEADING_WORDS
-            else block
-            for block in parsed.blocks
-            if block.text.strip()
-        )
-        text = "\n\n".join(block.text for block in blocks)
-        return cls(id, text, title=parsed.title, blocks=blocks, notes=parsed.notes)
+        title, invisible = remove_invisible(parsed.title)
+        blocks: list[TextBlock] = []
+        for block in parsed.blocks:
+            text, count = remove_invisible(block.text)
+            invisible += count
+            if count and block.kind != "code":
+                text = " ".join(text.split())  # of which two may meet now
+            if block.kind == "heading" and text.count(" ") >= _MAX_HEADING_WORDS:
+                block = replace(block, kind="paragraph", level=0)
+            if text.strip():
+                blocks.append(replace(block, text=text) if text != block.text else block)
+        notes = (*parsed.notes, *invisible_note(invisible))
+        return cls(id, "", title=title, notes=notes).with_blocks(blocks)
+
+    def with_blocks(self, blocks: Sequence[TextBlock]) -> "Document":
+        """Return the document with other blocks, and their text."""
+        return replace(self, text="\n\n".join(block.text for block in blocks), blocks=tuple(blocks))
 
 
 @dataclass(frozen=True)
@@ -102,18 +111,6 @@ class ParsedDocument:
     blocks: tuple[TextBlock, ...]
     title: str = ""
     notes: tuple[str, ...] = ()
-
-    def visible(self) -> "tuple[ParsedDocument, int]":
-        """Return the content without invisible characters, and their number."""
-        blocks: list[TextBlock] = []
-        title, total = remove_invisible(self.title)
-        for block in self.blocks:
-            text, count = remove_invisible(block.text)
-            if count and block.kind != "code":
-                text = " ".join(text.split())  # of which two may meet now
-            blocks.append(replace(block, text=text) if text != block.text else block)
-            total += count
-        return ParsedDocument(tuple(blocks), title, self.notes), total
 
 
 def document_title(document: Document) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread
-from typing import IO, TYPE_CHECKING, Protocol, cast
+from typing import IO, TYPE_CHECKING, cast
 
 from sumpool.documents.document import Limits
 from sumpool.errors import DataError
@@ -155,14 +155,7 @@ class _Unpacked(_Counted):
         self._packed.close()
 
 
-class ByteStream(Protocol):
-    """Stream that bytes are read from."""
-
-    def read(self, size: int, /) -> bytes:
-        """Read at most `size` bytes; none at the end."""
-
-
-def read_limited(stream: ByteStream, limits: Limits) -> bytes:
+def read_limited(stream: IO[bytes], limits: Limits) -> bytes:
     """Read a stream to its end, decompressing gzip and Zstandard recognised by their first bytes.
 
     Raises:
@@ -177,7 +170,7 @@ def read_limited(stream: ByteStream, limits: Limits) -> bytes:
     return content
 
 
-def read_up_to(stream: ByteStream, limits: Limits) -> bytes:
+def read_up_to(stream: IO[bytes], limits: Limits) -> bytes:
     """Read a stream to its end as it is.
 
     Raises:

@@ -12,12 +12,10 @@ from itertools import chain, islice
 from pathlib import Path, PurePath
 from typing import BinaryIO, Final, final
 
-from sumpool.documents.decoding import invisible_note
 from sumpool.documents.detection import ROW_KINDS, ROWS, detect_format
 from sumpool.documents.document import (
     DEFAULT_OPTIONS,
     Document,
-    ParsedDocument,
     ReadOptions,
     TextBlock,
     document_title,
@@ -338,15 +336,12 @@ def _one(name: str, content: bytes, kind: str, options: ReadOptions) -> Iterator
     """Yield the only document of a content, without invisible characters and back matter."""
     from sumpool.documents.sections import cut_back_matter, mark_contents  # as workers alone parse documents
 
-    parsed, invisible = load_format(kind).parse(content, options).visible()
-    parsed = ParsedDocument(mark_contents(parsed.blocks), parsed.title, (*parsed.notes, *invisible_note(invisible)))
-    document = Document.from_parsed(name, parsed)
+    document = Document.from_parsed(name, load_format(kind)(content, options))
+    blocks, words = mark_contents(document.blocks), 0
     if not options.keep_references:
-        blocks, words = cut_back_matter(document.blocks)
-        if words:
-            note = f"{words:,} words of references and appendices left out"
-            document = Document.from_parsed(name, ParsedDocument(blocks, document.title, (*document.notes, note)))
-    yield document
+        blocks, words = cut_back_matter(blocks)
+    notes = (f"{words:,} words of references and appendices left out",) if words else ()
+    yield replace(document, notes=(*document.notes, *notes)).with_blocks(blocks)
 
 
 def with_errors(name: str, subject: str, documents: Iterator[Document]) -> Iterator[Document]:
@@ -403,4 +398,4 @@ def _with_title(document: Document) -> Document:
     deeper = 2 - min((block.level for block in blocks if block.kind == "heading"), default=2)
     blocks = [replace(block, level=block.level + deeper) if block.kind == "heading" else block for block in blocks]
     blocks.insert(0, TextBlock(title, "heading", 1))
-    return replace(document, text="\n\n".join(block.text for block in blocks), title=title, blocks=tuple(blocks))
+    return replace(document, title=title).with_blocks(blocks)

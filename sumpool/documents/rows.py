@@ -126,7 +126,7 @@ def row_documents(where: str, content: bytes, kind: str, options: ReadOptions) -
     elif kind == "parquet":
         lines = _parquet(where, content, options)
     else:
-        lines = _separated(where, decode_text(content).text, kind)
+        lines = _separated(where, decode_text(content)[0], kind)
     yield from (row_document(line, options) for line in lines)
 
 

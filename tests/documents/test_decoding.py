@@ -25,7 +25,7 @@ def test_unicode_is_read() -> None:
     ]:
         assert decode_text(content) == (text, (note,) if note else ())
     for encoding in ("utf-16-le", "utf-16-be"):
-        assert decode_text("fermé\u00a0: le port\u00ad aussi".encode(encoding)).text == "fermé\u00a0: le port aussi"
+        assert decode_text("fermé\u00a0: le port\u00ad aussi".encode(encoding))[0] == "fermé\u00a0: le port aussi"
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_unicode_is_read() -> None:
 def test_texts_of_other_scripts_without_a_mark_are_read(text: str, encoding: str) -> None:
     content = text.encode(encoding)
     assert detect_format(content) == "text"
-    assert decode_text(content).text == text
+    assert decode_text(content)[0] == text
 
 
 def test_other_encodings_are_guessed() -> None:

@@ -14,11 +14,12 @@ def test_empty_blocks_are_dropped_and_long_headings_are_paragraphs() -> None:
 
 
 def test_invisible_characters_of_blocks_are_counted() -> None:
-    parsed, count = ParsedDocument((TextBlock("a\u200bb"), TextBlock("c", page=1)), "t\u202e").visible()
-    assert count == 2
-    assert parsed == ParsedDocument((TextBlock("ab"), TextBlock("c", page=1)), "t")
+    parsed = ParsedDocument((TextBlock("a\u200bb"), TextBlock("c", page=1)), "t\u202e")
+    document = Document.from_parsed("a", parsed)
+    assert (document.title, document.notes) == ("t", ("2 invisible characters removed",))
+    assert document.blocks == (TextBlock("ab"), TextBlock("c", page=1))
     parsed = ParsedDocument((TextBlock("\u200b a \u200b b"), TextBlock("a \u200b b", "code")))
-    assert parsed.visible()[0].blocks == (TextBlock("a b"), TextBlock("a  b", "code"))
+    assert Document.from_parsed("a", parsed).blocks == (TextBlock("a b"), TextBlock("a  b", "code"))
 
 
 @pytest.mark.parametrize(

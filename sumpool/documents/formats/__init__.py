@@ -4,9 +4,11 @@
 lacks the subject ("must be a PDF file, got ...") for content that it cannot read.
 """
 
+from collections.abc import Callable
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Final, Protocol, cast
+from typing import Final, cast
 
 from sumpool.documents.document import ParsedDocument, ReadOptions
 from sumpool.errors import DataError
@@ -78,19 +80,12 @@ LIBRARIES: Final[dict[str, tuple[str, ...]]] = {
 """Modules of the extra `documents` that a format imports."""
 
 
-class Format(Protocol):
-    """Interface of a format module."""
-
-    def parse(self, content: bytes, options: ReadOptions) -> ParsedDocument:
-        """Read the content of a file.
-
-        Raises:
-            ValueError: If the content is not of the format; the message lacks the subject.
-        """
+Parse = Callable[[bytes, ReadOptions], ParsedDocument]
+"""Function of a format that reads the content of a file."""
 
 
-def load_format(name: str) -> Format:
-    """Import a format by its module's name.
+def load_format(name: str) -> Parse:
+    """Import a format by its module's name, and return its `parse`.
 
     Raises:
         ValueError: If there is no such format; the message lacks the subject.
@@ -98,11 +93,11 @@ def load_format(name: str) -> Format:
     """
     check_libraries(name)
     if name in PANDOC:
-        return cast(Format, import_module(f"{__name__}._pandoc").PandocFormat(name))
+        return partial(import_module(f"{__name__}._pandoc").parse, name=name)
     module = f"{__name__}.{name}"
     if find_spec(module) is None:
         raise ValueError(f"must be of a supported format, got {name}")
-    return cast(Format, import_module(module))
+    return cast(Parse, import_module(module).parse)
 
 
 def check_libraries(name: str) -> None:

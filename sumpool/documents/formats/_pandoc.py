@@ -8,7 +8,7 @@ pages come without what pandoc cannot read: it drops tables, links and condition
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -241,73 +241,67 @@ _SIMPLIFIED: Final = {"man": simplify_man, "mdoc": simplify_mdoc}
 """Manual pages, with the function that prepares them for pandoc."""
 
 
-@dataclass(frozen=True)
-class PandocFormat:
-    """Format that pandoc reads.
+def parse(content: bytes, options: ReadOptions, name: str, is_embedded: bool = False) -> ParsedDocument:
+    """Read a document that pandoc reads.
 
-    Attributes:
+    Args:
+        content: Content of the file.
+        options: Options of reading.
         name: Name of the format, as in `PANDOC` and as pandoc calls it.
+        is_embedded: Whether it is part of another document; those in it are left out.
+
+    Raises:
+        ValueError: If the content is not of the format, is encrypted or damaged, or takes more bytes, time or memory
+            than it may; the message lacks the subject.
     """
+    property_title, text = "", ""
+    notes: list[str] = []
 
-    name: str
-    is_embedded: bool = False
-    """Whether it is part of another document; those in it are left out."""
-
-    def parse(self, content: bytes, options: ReadOptions) -> ParsedDocument:
-        """Read a document.
-
-        Raises:
-            ValueError: If the content is not of the format, is encrypted or damaged, or takes more bytes, time or
-                memory than it may; the message lacks the subject.
-        """
-        property_title, text = "", ""
-        notes: list[str] = []
-
-        def read(part: bytes) -> tuple[TextBlock, ...]:
-            try:
-                if self.is_embedded or not part:
-                    raise ValueError("must be a part of the document itself, got one of another or none")
-                kind = detect_format(part)
-                if kind not in _EMBEDDED:
-                    raise ValueError(f"must be HTML, a text or a Word document, got {kind}")
-                reader = PandocFormat(kind, is_embedded=True) if kind in PANDOC else load_format(kind)
-                embedded = reader.parse(part, options)
-            except ValueError as error:
-                notes.append(f"an embedded document left out, which {error}")
-                return ()
-            notes.extend(embedded.notes)
-            return embedded.blocks
-
-        if self.name in ("docx", *_ARCHIVES):
-            archive = DocumentArchive(content, PANDOC[self.name])
-            parts = docx.prepare(archive, read) if self.name == "docx" else _ARCHIVES[self.name](archive)
-            content, property_title = archive.repacked(parts), archive.title()
-        else:
-            text, decoding = decode_text(content)
-            notes += decoding
-            text = _SIMPLIFIED[self.name](text) if self.name in _SIMPLIFIED else text
-            content = text.encode("utf-8", "replace")
+    def read(part: bytes) -> tuple[TextBlock, ...]:
         try:
-            markup = _run(self.name, content)
-        except ValueError:
-            if self.name not in _SIMPLIFIED:
-                raise
-            # A page that pandoc refuses is read without its other macros.
-            lines = (line if _KEPT_MACRO.match(line) else _MACROS.sub("", line) or '.\\"' for line in text.split("\n"))
-            markup = _run(self.name, _ESCAPE.sub("", "\n".join(lines)).encode("utf-8", "replace"))
-        tree = parse_markup(markup)
-        body = tree.find("body") or tree
-        head = body.find("header") or HtmlElement("header")
-        title = " ".join((head.find("h1") or HtmlElement("h1")).text().split())
-        if self.name in _SIMPLIFIED:  # whose header is that of each printed page
-            head.children.clear()
-        blocks = tuple(_without_bullets(block for block in _blocks(body) if block.text))
-        has_name = self.name in _SIMPLIFIED and len(blocks) > 1 and blocks[0].kind == "heading"
-        if has_name and len(blocks[1].text) < _NAME_LINE:
-            title = blocks[1].text  # under NAME, "ls - list directory contents"
-        if not title and not _NO_TITLE.fullmatch(property_title):
-            title = property_title
-        return ParsedDocument(blocks, title or opening_heading(blocks), tuple(notes))
+            if is_embedded or not part:
+                raise ValueError("must be a part of the document itself, got one of another or none")
+            kind = detect_format(part)
+            if kind not in _EMBEDDED:
+                raise ValueError(f"must be HTML, a text or a Word document, got {kind}")
+            in_pandoc = kind in PANDOC
+            embedded = parse(part, options, kind, is_embedded=True) if in_pandoc else load_format(kind)(part, options)
+        except ValueError as error:
+            notes.append(f"an embedded document left out, which {error}")
+            return ()
+        notes.extend(embedded.notes)
+        return embedded.blocks
+
+    if name in ("docx", *_ARCHIVES):
+        archive = DocumentArchive(content, PANDOC[name])
+        parts = docx.prepare(archive, read) if name == "docx" else _ARCHIVES[name](archive)
+        content, property_title = archive.repacked(parts), archive.title()
+    else:
+        text, decoding = decode_text(content)
+        notes += decoding
+        text = _SIMPLIFIED[name](text) if name in _SIMPLIFIED else text
+        content = text.encode("utf-8", "replace")
+    try:
+        markup = _run(name, content)
+    except ValueError:
+        if name not in _SIMPLIFIED:
+            raise
+        # A page that pandoc refuses is read without its other macros.
+        lines = (line if _KEPT_MACRO.match(line) else _MACROS.sub("", line) or '.\\"' for line in text.split("\n"))
+        markup = _run(name, _ESCAPE.sub("", "\n".join(lines)).encode("utf-8", "replace"))
+    tree = parse_markup(markup)
+    body = tree.find("body") or tree
+    head = body.find("header") or HtmlElement("header")
+    title = " ".join((head.find("h1") or HtmlElement("h1")).text().split())
+    if name in _SIMPLIFIED:  # whose header is that of each printed page
+        head.children.clear()
+    blocks = tuple(_without_bullets(block for block in _blocks(body) if block.text))
+    has_name = name in _SIMPLIFIED and len(blocks) > 1 and blocks[0].kind == "heading"
+    if has_name and len(blocks[1].text) < _NAME_LINE:
+        title = blocks[1].text  # under NAME, "ls - list directory contents"
+    if not title and not _NO_TITLE.fullmatch(property_title):
+        title = property_title
+    return ParsedDocument(blocks, title or opening_heading(blocks), tuple(notes))
 
 
 def _run(name: str, content: bytes) -> str:

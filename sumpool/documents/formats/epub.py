@@ -84,7 +84,7 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
 
 def _chapter(content: bytes, kinds: set[str]) -> Iterator[TextBlock]:
     """Yield the blocks of a chapter; none for a table of contents."""
-    tree = parse_markup(decode_page(content).text)
+    tree = parse_markup(decode_page(content)[0])
     body = tree.find("body") or tree
     if body.linked > _LINKED_SHARE * body.size and body.linked > _MIN_LINKED:
         return

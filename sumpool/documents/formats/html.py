@@ -28,14 +28,14 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
     Raises:
         ValueError: If the content is not text, or its markup could exhaust a parser; the message lacks the subject.
     """
-    decoded = decode_page(content)
-    page = parse_markup(decoded.text)
+    text, notes = decode_page(content)
+    page = parse_markup(text)
     is_article = declares_article(page)
     blocks = _blocks(page, site=not is_article)
     title = page_title(page, blocks)
     if is_article:
-        blocks = article_blocks(decoded.text, blocks, title) or _blocks(page, site=True)
-    return ParsedDocument(blocks, title, decoded.notes)
+        blocks = article_blocks(text, blocks, title) or _blocks(page, site=True)
+    return ParsedDocument(blocks, title, notes)
 
 
 def _blocks(page: HtmlElement, site: bool) -> tuple[TextBlock, ...]:

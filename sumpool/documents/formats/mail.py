@@ -173,7 +173,7 @@ def _decoded(value: str | Header) -> str:
     texts = []
     for text, charset in fragments:
         try:
-            texts.append(text if isinstance(text, str) else decode_declared(text, charset or "").text)
+            texts.append(text if isinstance(text, str) else decode_declared(text, charset or "")[0])
         except ValueError:
             texts.append(text.decode("latin-1"))
     return " ".join("".join(texts).split())

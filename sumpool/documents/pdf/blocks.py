@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 from sumpool.documents.document import TextBlock, TextBlockKind
 from sumpool.documents.pdf.lines import PrintedLine
@@ -269,17 +269,9 @@ _BAD_TITLE = re.compile(
 )
 
 
-class HeadingStyle(NamedTuple):
-    """Look of headings on one level."""
-
-    size: float
-    bold: bool
-    italic: bool
-
-
-def heading_style(line: PrintedLine) -> HeadingStyle:
-    """Return the look of a line."""
-    return HeadingStyle(round(line.size * 2) / 2, line.share("bold") >= _MOST, line.share("italic") >= _MOST)
+def heading_style(line: PrintedLine) -> tuple[float, bool, bool]:
+    """Return the look of headings on one level: font size, whether they are bold, and whether italic."""
+    return round(line.size * 2) / 2, line.share("bold") >= _MOST, line.share("italic") >= _MOST
 
 
 def is_heading(line: PrintedLine, body: Body, free: bool) -> bool:
@@ -296,7 +288,7 @@ def is_heading(line: PrintedLine, body: Body, free: bool) -> bool:
         return False
     if line.share("math") > 0.5 or (line.share("mono") > 0.5 and not body.mono and line.size < _LARGE * body.size):
         return False
-    style = heading_style(line)
+    _, is_bold, is_italic = heading_style(line)
     if _KEYWORD.fullmatch(text) and free:
         return True
     is_running = (line.page, round(line.size, 1)) in body.pages  # in whose size the page has running text
@@ -304,10 +296,10 @@ def is_heading(line: PrintedLine, body: Body, free: bool) -> bool:
         return True
     if not free or line.size < 0.85 * body.size or text.endswith((",", ";")):
         return False
-    if style.bold and not body.bold:
+    if is_bold and not body.bold:
         return not text.endswith(".") or numbering_level(text) > 0
     is_capitals = letters >= 4 and sum(map(str.isupper, filter(str.isalpha, text))) >= 0.8 * letters
-    return numbering_level(text) > 0 and not text.endswith(".") and (style.italic or is_capitals)
+    return numbering_level(text) > 0 and not text.endswith(".") and (is_italic or is_capitals)
 
 
 def numbering_level(text: str) -> int:
@@ -679,7 +671,7 @@ def compose_blocks(groups: list[Group], lines: Sequence[PrintedLine], title: str
     headings = [group for group in groups if group.kind == "heading"]
     styles = [heading_style(group.lines[0]) for group in headings]
     numbers = [numbering_level(vocabulary.join([line.text for line in group.lines])) for group in headings]
-    numbered: dict[HeadingStyle, Counter[int]] = defaultdict(Counter)
+    numbered: dict[tuple[float, bool, bool], Counter[int]] = defaultdict(Counter)
     for level, style in zip(numbers, styles, strict=True):
         if level:
             numbered[style][level] += 1

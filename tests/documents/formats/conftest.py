@@ -10,7 +10,7 @@ _MARKS = {"heading": "h", "paragraph": "p", "list_item": "li", "table_row": "row
 
 def read(name: str, content: str | bytes) -> ParsedDocument:
     """Parse a content by a format."""
-    return load_format(name).parse(content.encode() if isinstance(content, str) else content, DEFAULT_OPTIONS)
+    return load_format(name)(content.encode() if isinstance(content, str) else content, DEFAULT_OPTIONS)
 
 
 def texts(name: str, content: str | bytes) -> list[str]:

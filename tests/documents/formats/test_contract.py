@@ -71,7 +71,7 @@ def test_libraries_are_imported_for_their_formats_only() -> None:
     script = (
         "import sys; from sumpool.documents.read import read_documents; import sumpool.documents.detection;"
         "from sumpool.documents.formats import load_format; from sumpool.documents.document import DEFAULT_OPTIONS;"
-        "load_format('markdown'); load_format('html').parse(b'<p>text', DEFAULT_OPTIONS);"
+        "load_format('markdown'); load_format('html')(b'<p>text', DEFAULT_OPTIONS);"
         "names = ('docutils', 'pypandoc', 'sumpool.documents.formats._pandoc', 'trafilatura');"
         "print([name for name in names if name in sys.modules])"
     )

@@ -151,11 +151,11 @@ def test_japanese_rows_of_windows_are_read(text: str) -> None:
         row = (lead - (0x81 if lead < 0xA0 else 0xC1)) * 2 + 0x21 + (trail >= 0x9F)
         rows += bytes((row, trail - 0x7E if trail >= 0x9F else trail - 0x1F - (trail > 0x7F)))
     for content, label in ((b"\x1b$B" + rows + b"\x1b(B", "iso-2022-jp"), (bytes(b | 0x80 for b in rows), "euc-jp")):
-        assert decode_declared(content + b" plain words" * 60, label).text.startswith(text + " plain")
+        assert decode_declared(content + b" plain words" * 60, label)[0].startswith(text + " plain")
 
 
 def test_wrong_bytes_of_japanese_are_counted() -> None:
-    assert decode_declared(b"\x1b$B;T\x7f\x01$O\x1b(B" + b" plain words" * 60, "iso-2022-jp").notes
+    assert decode_declared(b"\x1b$B;T\x7f\x01$O\x1b(B" + b" plain words" * 60, "iso-2022-jp")[1]
 
 
 def test_hidden_classes() -> None:
