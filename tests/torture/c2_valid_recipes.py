@@ -35,7 +35,7 @@ from sumpool.recipe.schema import BaseRecipe, Recipe
 from sumpool.runs.training_setup import TrainingSetup, set_up_training
 from sumpool.settings import OneOf, Settings, config_class, kinds
 from sumpool.tasks.classification.classify import LoadedClassifier, classify_texts
-from sumpool.tasks.classification.labels import Labels
+from sumpool.tasks.classification.labels import load_labels
 from sumpool.tasks.classification.model import ClassificationModel, ClassifierConfig
 from sumpool.tasks.classification.task import ClassificationRecipe
 from sumpool.tasks.language_modeling.config import LanguageModelConfig, LanguageModelRecipe
@@ -374,13 +374,13 @@ def _classify(recipe: Recipe, setup: TrainingSetup, run: Path) -> str:
     """Classify the test documents; return what is wrong with their labels."""
     assert isinstance(setup.model, ClassificationModel)
     assert isinstance(recipe, ClassificationRecipe)
-    splitter, labels = SentenceSplitter(), Labels.load(setup.prepared)
+    splitter, labels = SentenceSplitter(), load_labels(setup.prepared)
     device = torch.device("cpu")
     loaded = LoadedClassifier(run, recipe, setup.model.eval(), setup.tokenizer, device, splitter, labels)
     rows = [json.loads(line) for line in (setup.prepared.parent / "test.jsonl").read_text().splitlines()]
     texts = [(Document(row["id"], row["document"]), "") for row in rows]
     for prediction in classify_texts(texts, loaded, no_op, no_op):
-        if prediction.label not in labels.names or not all(map(math.isfinite, prediction.log_probs)):
+        if prediction.label not in labels or not all(map(math.isfinite, prediction.log_probs)):
             return f"a document has no label: {prediction.as_json()}"
     return ""
 

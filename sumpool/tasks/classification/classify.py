@@ -24,7 +24,7 @@ from sumpool.inference.loading import LoadedRun, load_run_of_task
 from sumpool.io.manifest import MODEL, Manifest
 from sumpool.progress import Check, Progress, Report, no_op
 from sumpool.runs.run_folder import evaluation_folder, prepared_data_of, spread
-from sumpool.tasks.classification.labels import LabelledSourceConfig, Labels, join_pair, split_pair, units_of
+from sumpool.tasks.classification.labels import LabelledSourceConfig, join_pair, load_labels, split_pair, units_of
 from sumpool.tasks.classification.measures import ClassificationReport, score_labels
 from sumpool.tasks.classification.model import ClassificationModel, collate_labelled
 from sumpool.tasks.classification.task import ClassificationRecipe
@@ -130,14 +130,14 @@ class LoadedClassifier(LoadedRun):
     recipe: ClassificationRecipe
     model: ClassificationModel
     splitter: SentenceSplitter
-    labels: Labels
+    labels: tuple[str, ...]
 
 
 def load_classifier(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedClassifier:
     """Load the run folder of a classifier, by default the newest; errors are those of `load_run_of_task`."""
     run = load_run_of_task(folder, overrides, "classification")
     try:
-        splitter, labels = SentenceSplitter(DataReport.load(run.folder).language), Labels.load(run.folder)
+        splitter, labels = SentenceSplitter(DataReport.load(run.folder).language), load_labels(run.folder)
     except DataError as error:  # of a file that prepared data has too
         raise CheckpointError(str(error)) from error
     return LoadedClassifier(**vars(run), splitter=splitter, labels=labels)
@@ -184,7 +184,7 @@ def classify_texts(
     Raises:
         ResourceError: If memory runs out.
     """
-    texts, names, done = iter(texts), loaded.labels.names, 0
+    texts, names, done = iter(texts), loaded.labels, 0
     while ahead := list(islice(texts, _READ_AHEAD)):
         items = [_encode(document, second, loaded) for document, second in ahead]
         rows = iter(classify_items([item for item in items if isinstance(item, Item)], loaded, check))
@@ -290,7 +290,7 @@ def evaluate_classifier(
                     log_probs.append(row)
                     read, total = _tokens(item, loaded)
                     truncated += read < total
-                    label, predicted = (loaded.labels.names[number] for number in (labels[-1], int(row.argmax())))
+                    label, predicted = (loaded.labels[number] for number in (labels[-1], int(row.argmax())))
                     entry = {"id": item.id, "label": label, "predicted": predicted}
                     nats = -round(float(row[labels[-1]]), 6)
                     file.append(json.dumps({**entry, "nats": nats}, ensure_ascii=False))
@@ -298,7 +298,7 @@ def evaluate_classifier(
         # 3. Score the labels.
         scores = score_labels(
             (loaded.recipe.name, split),
-            loaded.labels.names,
+            loaded.labels,
             np.array(labels),
             np.array(log_probs),
             loaded.recipe.evaluate.resamples,

@@ -108,68 +108,33 @@ def units_of(fields: Mapping[str, object], name: str) -> str:
     return text_of(fields, name)
 
 
-@dataclass(frozen=True)
-class Labels:
-    """Labels by class.
+def collect_labels(labels: Iterable[str]) -> tuple[str, ...]:
+    """Collect the different labels of documents, in the order of their classes.
 
-    Attributes:
-        names: Label of each class.
+    Raises:
+        DataError: If there is only one, or too many for classes.
     """
+    names = set(labels)
+    if not 2 <= len(names) <= MAX_LABELS:
+        example = f", such as {min(names)[:40]!r}" if names else ""
+        raise DataError(
+            f"the training documents must have from 2 to {MAX_LABELS:,} different labels, got {len(names):,}"
+            f"{example}; check data.source.label"
+        )
+    numeric = all(name.removeprefix("-").isdecimal() for name in names)
+    return tuple(sorted(names, key=lambda name: (int(name) if numeric else 0, name)))
 
-    names: tuple[str, ...]
 
-    def __len__(self) -> int:
-        return len(self.names)
+def load_labels(folder: Path) -> tuple[str, ...]:
+    """Read the label of each class of prepared data or of a run folder.
 
-    @classmethod
-    def collect(cls, labels: Iterable[str]) -> "Labels":
-        """Collect the different labels of documents.
-
-        Raises:
-            DataError: If there is only one, or too many for classes.
-        """
-        names = set(labels)
-        if not 2 <= len(names) <= MAX_LABELS:
-            example = f", such as {min(names)[:40]!r}" if names else ""
-            raise DataError(
-                f"the training documents must have from 2 to {MAX_LABELS:,} different labels, got {len(names):,}"
-                f"{example}; check data.source.label"
-            )
-        numeric = all(name.removeprefix("-").isdecimal() for name in names)
-        return cls(tuple(sorted(names, key=lambda name: (int(name) if numeric else 0, name))))
-
-    @classmethod
-    def load(cls, folder: Path) -> "Labels":
-        """Read the labels of prepared data or of a run folder.
-
-        Raises:
-            DataError: If the file is missing or damaged.
-        """
-        names = read_json(folder / LABELS, DataError, _ADVICE).get("labels")
-        if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-            raise DataError(f"{folder / LABELS} must be a list of labels, got {str(names)[:40]!r}; {_ADVICE}")
-        return cls(tuple(names))
-
-    def save(self, folder: Path) -> None:
-        """Write the labels to a folder of prepared data."""
-        (folder / LABELS).write_text(json.dumps({"labels": self.names}, ensure_ascii=False) + "\n", "utf-8")
-
-    def index(self, name: str, document: str) -> int:
-        """Return the class of a label.
-
-        Raises:
-            DataError: If no training document has the label.
-        """
-        if name not in self._indices:
-            raise DataError(
-                f"document {document!r} must have a label that a training document has too, got {name[:40]!r}; "
-                "correct the row, or add training documents of that label"
-            )
-        return self._indices[name]
-
-    @cached_property
-    def _indices(self) -> dict[str, int]:
-        return {name: index for index, name in enumerate(self.names)}
+    Raises:
+        DataError: If the file is missing or damaged.
+    """
+    names = read_json(folder / LABELS, DataError, _ADVICE).get("labels")
+    if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
+        raise DataError(f"{folder / LABELS} must be a list of labels, got {str(names)[:40]!r}; {_ADVICE}")
+    return tuple(names)
 
 
 def join_pair(first: Item, second: Item, pad: int) -> Item:
@@ -197,12 +162,22 @@ class LabelledEncoder(DocumentEncoder):
     """Encodes documents, or pairs of documents, with the classes of their labels."""
 
     @cached_property
-    def _labels(self) -> Labels:
-        return Labels.load(self.folder)
+    def _classes(self) -> dict[str, int]:
+        return {label: index for index, label in enumerate(load_labels(self.folder))}
 
     def item(self, example: Example) -> Item:
-        """Encode a document or a pair with its class."""
-        target = np.array([self._labels.index(example.summary, example.id)])
+        """Encode a document or a pair with its class.
+
+        Raises:
+            DataError: If no training document has the label.
+        """
+        label = example.summary
+        if label not in self._classes:
+            raise DataError(
+                f"document {example.id!r} must have a label that a training document has too, got {label[:40]!r}; "
+                "correct the row, or add training documents of that label"
+            )
+        target = np.array([self._classes[label]])
         first = encode_item(example.id, example.document, self.tokenizer, self.splitter, target)
         if not example.second:
             return first
@@ -268,10 +243,10 @@ class LabelledDataConfig(DataConfig):
 
     def prepare_targets(self, folder: Path, texts: Mapping[Split, Texts]) -> Callable[..., DataReport]:
         """Write the labels of the training documents; return the class of a report that counts each in each split."""
-        labels = Labels.collect(example.summary for example in texts["train"])
-        labels.save(folder)
+        labels = collect_labels(example.summary for example in texts["train"])
+        (folder / LABELS).write_text(json.dumps({"labels": labels}, ensure_ascii=False) + "\n", "utf-8")
         counts = {split: Counter(example.summary for example in texts[split]) for split in SPLITS}
-        by_label = {name: {split: counts[split][name] for split in SPLITS} for name in labels.names}
+        by_label = {name: {split: counts[split][name] for split in SPLITS} for name in labels}
         return partial(LabelledReport, labels=by_label)
 
     @property

@@ -12,7 +12,7 @@ from sumpool.data.batches import TrainingData
 from sumpool.recipe.schema import Recipe
 from sumpool.recipe.task import Task
 from sumpool.tasks._documents import document_warnings, open_documents
-from sumpool.tasks.classification.labels import LABELS, LabelledDataConfig, LabelledReport, Labels
+from sumpool.tasks.classification.labels import LABELS, LabelledDataConfig, LabelledReport, load_labels
 from sumpool.tasks.classification.model import ClassificationModel, ClassificationModelConfig, Pairs, collate_labelled
 from sumpool.text.tokenizer import Tokenizer
 
@@ -82,13 +82,13 @@ class ClassificationTask(Task[ClassificationRecipe]):
 
     def build_model(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: Tokenizer) -> ClassificationModel:
         """Build the model of a recipe with random weights; it has a class for each label."""
-        word_starts, labels = torch.tensor(tokenizer.word_starts()), Labels.load(prepared)
+        word_starts, labels = torch.tensor(tokenizer.word_starts()), load_labels(prepared)
         special_tokens = tokenizer.special_tokens
         return ClassificationModel(recipe.model, tokenizer.vocab_size, len(labels), word_starts, special_tokens)
 
     def open_data(self, recipe: ClassificationRecipe, prepared: Path, tokenizer: Tokenizer) -> TrainingData:
         """Open the documents of training and validation, or the pairs, with their labels."""
-        data = open_documents(recipe, prepared, tokenizer, max(tokenizer.vocab_size, len(Labels.load(prepared))))
+        data = open_documents(recipe, prepared, tokenizer, max(tokenizer.vocab_size, len(load_labels(prepared))))
         data = replace(data, collate=collate_labelled, towers=recipe.towers)
         if recipe.towers == 1:
             return data
