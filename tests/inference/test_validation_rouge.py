@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from sumpool.inference.generation import Generator
 from sumpool.inference.loading import LoadedModel, load_model
 from sumpool.progress import Check, no_op
 from sumpool.runs.training_setup import TrainingSetup
-from sumpool.tasks.summarization.training import ValidationRouge
+from sumpool.tasks.summarization.training import validation_rouge
 from tests.conftest import Stop, story
 from tests.training.toy import ToyDocuments
 
@@ -38,14 +39,14 @@ def items_of(loaded: LoadedModel) -> list[Item]:
     return [Item(str(i), np.array(ids, np.uint16), np.zeros(len(ids), np.int32), None) for i, ids in enumerate(texts)]
 
 
-def rouge(loaded: LoadedModel, references: list[str], check: Check = no_op) -> dict[str, float]:
+def rouge(loaded: LoadedModel, references: list[str], check: Check = no_op) -> Mapping[str, float]:
     documents = Documents(items_of(loaded), references)
     model = loaded.recipe.model
     data = TrainingData(documents, documents, model.source_length, model.target_length, seed=1)
     report = DataReport.load(loaded.folder)
     data = replace(data, validation=documents)
     setup = TrainingSetup(loaded.folder, report, loaded.tokenizer, data, loaded.model)
-    return ValidationRouge(loaded.recipe, setup, check)()[0]
+    return validation_rouge(loaded.recipe, setup, check)()[0]
 
 
 def test_the_first_documents_are_summarised_and_scored(loaded: LoadedModel) -> None:

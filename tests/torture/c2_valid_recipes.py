@@ -40,7 +40,7 @@ from sumpool.tasks.classification.model import ClassificationModel, ClassifierCo
 from sumpool.tasks.classification.task import ClassificationRecipe
 from sumpool.tasks.language_modeling.config import LanguageModelConfig, LanguageModelRecipe
 from sumpool.tasks.language_modeling.model import LanguageModel
-from sumpool.tasks.summarization.training import ValidationRouge
+from sumpool.tasks.summarization.training import validation_rouge
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.training.config import TrainConfig
 from sumpool.training.fit import fit
@@ -333,7 +333,7 @@ class _Observer:
 
     def __init__(self, recipe: Recipe, setup: TrainingSetup) -> None:
         generates = recipe.task == "summarization" and recipe.train.rouge_documents
-        self._rouge = ValidationRouge(recipe, setup, no_op) if generates else None
+        self._rouge = validation_rouge(recipe, setup, no_op) if generates else None
 
     def score(self) -> Mapping[str, float]:
         return self._rouge()[0] if self._rouge else {}

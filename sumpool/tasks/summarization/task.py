@@ -65,9 +65,9 @@ class SummarizationTask(Task[Recipe]):
 
     def generator(self, recipe: Recipe, setup: "TrainingSetup", check: Check) -> "Generator | None":
         """Return what summarises validation documents; None if the recipe has none summarised."""
-        from sumpool.tasks.summarization.training import ValidationRouge
+        from sumpool.tasks.summarization.training import validation_rouge
 
-        return ValidationRouge(recipe, setup, check) if recipe.train.rouge_documents else None
+        return validation_rouge(recipe, setup, check) if recipe.train.rouge_documents else None
 
     def finish(self, run: Path, recipe: Recipe, prepared: Path, report: Report, check: Check) -> None:
         """Fit the sentence ranker."""
