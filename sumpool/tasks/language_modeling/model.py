@@ -17,7 +17,6 @@ one is 1e-9. A stack of layers computes the sinusoids of all distances once.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import final
 
 import torch
@@ -116,21 +115,6 @@ class TextStack(nn.Module):
         return states
 
 
-@dataclass(frozen=True)
-class HourglassOutput:
-    """Output of an hourglass.
-
-    Attributes:
-        states: (batch, length, dim).
-        segmentations: Decisions of each shortening, outermost first.
-        metrics: Detached scalars by name.
-    """
-
-    states: Tensor
-    segmentations: tuple[Segmentation, ...] = ()
-    metrics: dict[str, Tensor] = field(default_factory=dict)
-
-
 @final
 class Hourglass(nn.Module):
     """Layers, a shortening with the hourglass inside, and further layers; the innermost has layers only."""
@@ -164,27 +148,31 @@ class Hourglass(nn.Module):
         tokens = tokens.with_states(self.before(tokens.states, biases, checkpointed))
         return tokens, self.boundaries(tokens)
 
-    def forward(self, tokens: Tokens, biases: Biases, checkpointed: bool) -> HourglassOutput:
+    def forward(
+        self, tokens: Tokens, biases: Biases, checkpointed: bool
+    ) -> tuple[Tensor, tuple[Segmentation, ...], dict[str, Tensor]]:
         """Apply all layers.
 
         Args:
             tokens: States, mask, ids and phrases are used.
             biases: See `Biases`.
             checkpointed: Whether layers store their inputs only.
+
+        Returns:
+            States (batch, length, dim), the decisions of each shortening, outermost first, and detached metrics.
         """
         if self.inner is None:
-            return HourglassOutput(self.before(tokens.states, biases, checkpointed))
+            return self.before(tokens.states, biases, checkpointed), (), {}
         tokens, segmentation = self.segment(tokens, biases, checkpointed)
         segments = Segments.from_ends(segmentation.ends, tokens.mask, open_end=True)
-        output = self.inner(self._shorten(tokens, segmentation, segments), biases, checkpointed)
-        index = (
-            segments.ended + output.states.size(1) * torch.arange(len(tokens.mask), device=tokens.mask.device)[:, None]
-        )
-        received = output.states.flatten(0, 1).index_select(0, index.flatten()).view(tokens.states.shape)
+        inner, segmentations, measured = self.inner(self._shorten(tokens, segmentation, segments), biases, checkpointed)
+        rows = torch.arange(len(tokens.mask), device=tokens.mask.device)[:, None]
+        index = segments.ended + inner.size(1) * rows
+        received = inner.flatten(0, 1).index_select(0, index.flatten()).view(tokens.states.shape)
         states = self.after(tokens.states + received, biases, checkpointed)
         metrics = {"shortening": tokens.mask.sum() / segments.mask.sum().clamp(min=1)}
-        inside = {f"{name}_inside": value for name, value in output.metrics.items()}
-        return HourglassOutput(states, (segmentation, *output.segmentations), {**metrics, **inside})
+        inside = {f"{name}_inside": value for name, value in measured.items()}
+        return states, (segmentation, *segmentations), {**metrics, **inside}
 
     def _shorten(self, tokens: Tokens, segmentation: Segmentation, segments: Segments) -> Tokens:
         """Return the null state and the state of each segment, (batch, 1 + segments, dim)."""
@@ -295,11 +283,11 @@ class LanguageModel(nn.Module):
             lengths: Not used.
         """
         del sentences, lengths
-        output = self.layers(as_tokens(self._embed(ids, mask), ids, mask, phrases), self._biases(), self.checkpointed)
-        states = output.states
+        tokens = self._tokens(ids, mask, phrases)
+        states, segmentations, metrics = self.layers(tokens, self._biases(), self.checkpointed)
         nll, log_prob = cross_entropy(states, self.head.weight, None, target, self.pad, smoothing)
         losses: dict[str, Tensor] = {}
-        for segmentation in output.segmentations:
+        for segmentation in segmentations:
             level = segmentation.losses
             if segmentation.spike_loss and self.training:
                 level = {"boundaries": segmentation.spike_loss(self._entropy(states.detach()))}
@@ -308,12 +296,12 @@ class LanguageModel(nn.Module):
         def distribution(part: slice) -> Tensor:
             return at_least_float32(self.head(states[:, part])).log_softmax(2)
 
-        return Scores(nll, log_prob, distribution=distribution), losses, output.metrics
+        return Scores(nll, log_prob, distribution=distribution), losses, metrics
 
     def logits(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return the logits of the token after each of `ids`, (batch, length, vocab); arguments as in `forward`."""
-        output = self.layers(as_tokens(self._embed(ids, mask), ids, mask), self._biases(), self.checkpointed)
-        return at_least_float32(self.head(output.states))
+        states, *_ = self.layers(self._tokens(ids, mask), self._biases(), self.checkpointed)
+        return at_least_float32(self.head(states))
 
     def boundaries_of(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Return the outermost boundaries, (batch, length), True at the last token of a segment.
@@ -322,14 +310,11 @@ class LanguageModel(nn.Module):
         """
         if self.layers.inner is None:
             return mask
-        tokens = as_tokens(self._embed(ids, mask), ids, mask)
-        return (self.layers.segment(tokens, self._biases())[1].ends > 0.5) & mask
+        return (self.layers.segment(self._tokens(ids, mask), self._biases())[1].ends > 0.5) & mask
 
-    def _embed(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Embed tokens (batch, length): (batch, length, dim)."""
+    def _tokens(self, ids: Tensor, mask: Tensor, phrases: Tensor | None = None) -> Tokens:
         positions = torch.arange(ids.size(1), device=ids.device).expand(ids.shape)
-        states: Tensor = self.embed(ids, mask, positions)
-        return states
+        return as_tokens(self.embed(ids, mask, positions), ids, mask, phrases)
 
     def _biases(self) -> Biases:
         if self.content_bias is None or self.position_bias is None:

@@ -280,11 +280,11 @@ def test_segments_are_pooled_and_restored_as_by_loops(middle: int, combine: str)
     lengths: list[int] = []  # of what the inner layers run over
     assert model.inner is not None
     model.inner.before.register_forward_pre_hook(lambda _, call: lengths.append(call[0].size(1)))
-    output = model(as_tokens(states, ids, mask), None, False)
+    output, _, metrics = model(as_tokens(states, ids, mask), None, False)
     for row, length in enumerate((8, 4, 2)):
         expected = naive(model, states[row, :length], (ids[row, :length] == 4).tolist())
-        torch.testing.assert_close(output.states[row, :length], expected, atol=1e-12, rtol=0)
-    assert output.metrics["shortening"].item() == pytest.approx(14 / 4)
+        torch.testing.assert_close(output[row, :length], expected, atol=1e-12, rtol=0)
+    assert metrics["shortening"].item() == pytest.approx(14 / 4)
     assert lengths[0] == 1 + 3
 
 
@@ -293,12 +293,12 @@ def test_nested_segments_count_the_null_state_as_a_segment() -> None:
     assert model.inner is not None
     states = torch.randn(1, 9, 8).double()
     ids = torch.ones(1, 9, dtype=torch.long)
-    output = model(as_tokens(states, ids, ids > 0), None, False)
+    output, _, metrics = model(as_tokens(states, ids, ids > 0), None, False)
     shortened = torch.cat([model.null[None], states[0, :8].view(4, 2, 8).mean(1)])
     inner = naive(model.inner, model.norm(shortened), [False, False, True, False, False])
     expected = states[0] + inner[[0, 1, 1, 2, 2, 3, 3, 4, 4]]
-    torch.testing.assert_close(output.states[0], expected, atol=1e-12, rtol=0)
-    assert set(output.metrics) == {"shortening", "shortening_inside"}
+    torch.testing.assert_close(output[0], expected, atol=1e-12, rtol=0)
+    assert set(metrics) == {"shortening", "shortening_inside"}
 
 
 def build_stack(**settings: float) -> tuple[TextStack, tuple[Tensor, Tensor]]:
