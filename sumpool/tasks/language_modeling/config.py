@@ -59,13 +59,8 @@ class LanguageModelConfig(Settings):
         supervised = any("boundaries" in boundaries.losses for boundaries in self.boundaries)
         return ("boundaries",) if supervised else ()
 
-    @property
-    def requires_phrases(self) -> bool:
-        """Whether training needs the segments of a teacher (`phrases`)."""
-        return any(boundaries.requires_phrases for boundaries in self.boundaries)
-
     @model_validator(mode="after")
-    def _sizes_are_consistent(self) -> Self:
+    def _layers_suit_boundaries(self) -> Self:
         expected = 2 * len(self.boundaries) + 1
         if len(self.layers) != expected:
             raise ValueError(
@@ -75,10 +70,6 @@ class LanguageModelConfig(Settings):
             raise ValueError(f"heads must divide dim = {self.dim}, got {self.heads}")
         if self.dim % 2:
             raise ValueError(f"dim must be even for {self.positions} positions, got {self.dim}")
-        return self
-
-    @model_validator(mode="after")
-    def _boundaries_without_later_tokens(self) -> Self:
         for level, boundaries in enumerate(self.boundaries):
             if not boundaries.causal:
                 raise ValueError(
@@ -226,8 +217,8 @@ class LanguageModelRecipe(BaseRecipe):
     """Settings of `sumpool bench`, which validates them."""
 
     @model_validator(mode="after")
-    def _boundaries_can_be_trained(self) -> Self:
-        if self.model.requires_phrases and not self.data.subwords:
+    def _training_suits_text(self) -> Self:
+        if any(boundaries.requires_phrases for boundaries in self.model.boundaries) and not self.data.subwords:
             raise ValueError(
                 "data.subwords must be the number of subwords that teach model.boundaries, got 0; the paper has 10000 "
                 "for English, 200 for Finnish"
@@ -235,10 +226,6 @@ class LanguageModelRecipe(BaseRecipe):
         losses = self.model.boundary_losses
         self._require_losses({*losses})
         self._require_loss_weights(losses, "model.boundaries learn", "1 is usual, and 0 leaves a loss out")
-        return self
-
-    @model_validator(mode="after")
-    def _training_suits_text(self) -> Self:
         if self.train.teacher:
             raise ValueError(f"train.teacher must be null for task: language_modeling, got {self.train.teacher}")
         return self
