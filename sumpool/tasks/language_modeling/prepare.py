@@ -11,7 +11,9 @@ Files of a prepared folder:
 The text is held in memory.
 """
 
+import re
 import shutil
+from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, final
@@ -43,7 +45,7 @@ _MAX_LINE_CHARACTERS: Final = 1000
 _CACHED_WORDS: Final = 1 << 18
 """Words whose division is kept, with about 100 bytes for each."""
 _SPACES: Final = " \n"
-_WORD_START: Final = "▁"
+_WORD: Final = re.compile(f"[^{_SPACES}]+")
 _SETTINGS: Final = {
     "character_coverage": 1.0,
     "normalization_rule_name": "identity",
@@ -66,7 +68,7 @@ class WordSubwords(SentencePieceModel):
     def __init__(self, model: bytes) -> None:
         """Wrap a serialised model; `load` and `train` are the usual ways to get one."""
         super().__init__(model)
-        self._inner: dict[str, list[int]] = {}
+        self._ends = lru_cache(_CACHED_WORDS)(self._inner_ends)
 
     @classmethod
     def train(cls, text: str, path: Path, vocabulary: int, workers: int = 1) -> "WordSubwords":
@@ -95,28 +97,20 @@ class WordSubwords(SentencePieceModel):
         Args:
             text: Text that begins with a whole word, or with white space.
         """
+        ends = [index for index, character in enumerate(text) if character in _SPACES]
+        for word in _WORD.finditer(text):
+            ends += [word.start() + index for index in self._ends(word[0])]
         is_boundary = np.zeros(len(text), bool)
-        start = 0
-        spaces = [index for index, character in enumerate(text) if character in _SPACES]
-        for stop in [*spaces, len(text)]:
-            if stop > start:
-                is_boundary[[start + index for index in self._inner_ends(text[start:stop])]] = True
-            is_boundary[stop : stop + 1] = True
-            start = stop + 1
+        is_boundary[ends] = True
         return is_boundary
 
     def _inner_ends(self, word: str) -> list[int]:
         """Return the last characters of all subwords of a word but the last one."""
-        ends = self._inner.get(word)
-        if ends is None:
-            ends, length = [], 0
-            for subword in self._processor.encode(word, out_type=str)[:-1]:
-                length += len(subword.removeprefix(_WORD_START) if not length else subword)
-                if length:
-                    ends.append(length - 1)
-            if len(self._inner) >= _CACHED_WORDS:
-                self._inner.clear()
-            self._inner[word] = ends
+        ends, length = list[int](), 0
+        for subword in self._processor.encode(word, out_type=str)[:-1]:
+            length += len(subword.removeprefix("▁") if not length else subword)
+            if length:
+                ends.append(length - 1)
         return ends
 
 
