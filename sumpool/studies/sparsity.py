@@ -37,7 +37,7 @@ from sumpool.data.shards import Shard
 from sumpool.errors import DataError
 from sumpool.inference.loading import LoadedModel
 from sumpool.progress import Check
-from sumpool.runs.run_folder import prepared_data_of
+from sumpool.runs.run_folder import prepared_data_of, spread
 from sumpool.studies.config import SparsityConfig
 from sumpool.studies.study import Steps, make_table
 from sumpool.text.tokenizer import same_tokenizer
@@ -175,10 +175,8 @@ def needed(kept: Sequence[float], share: float) -> int:
 def validation_batches(loaded: LoadedModel, documents: int) -> Iterator[Batch]:
     """Validation documents of a run, evenly spread, each as a batch; errors are those of `validation_data`."""
     data = validation_data(loaded)
-    total = len(data.validation)
-    count = min(documents, total)
-    for number in range(count):
-        yield data.batch(data.validation, [number * total // count])
+    for index in spread(len(data.validation), documents):
+        yield data.batch(data.validation, [index])
 
 
 def validation_data(loaded: LoadedModel) -> TrainingData:
