@@ -103,11 +103,6 @@ def list_mark(text: str, letters: frozenset[str] = frozenset()) -> int:
     return 0 if mark["number"] and text[mark.end()].islower() else mark.end()
 
 
-def is_list_mark(text: str) -> bool:
-    """Return whether a text is the mark of a list item and nothing else."""
-    return bool(_MARK_ALONE.fullmatch(text))
-
-
 @final
 class SentenceSplitter:
     """Sentence splitter for a language."""
@@ -198,7 +193,7 @@ class SentenceSplitter:
             return mark == "." and is_word and not self._is_abbreviation(name, word)
         if mark[0] != "." or mark[1:2] == ".":
             return True
-        if end - start < _CONTEXT and is_list_mark(text[start:end]):
+        if end - start < _CONTEXT and _MARK_ALONE.fullmatch(text[start:end]):
             return False
         # An initial, or several with periods between; vowel signs and the like do not count.
         parts = [sum(map(str.isalpha, part)) for part in name.replace("-", ".").split(".")]

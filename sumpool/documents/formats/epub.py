@@ -1,8 +1,9 @@
 """EPUB books: the chapters of the spine, without tables of contents and covers; legal pages are notices."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Final
 from unicodedata import normalize
 from urllib.parse import unquote
@@ -33,30 +34,6 @@ _MIN_LINKED: Final = 200
 """Linked characters of such a chapter."""
 
 
-@dataclass
-class _Book:
-    """Package of a book.
-
-    Attributes:
-        path: Name of the package's part.
-        names: Names of all parts by themselves and by `_spelling`.
-        title: Title; empty if there is none.
-        pages: Names of the parts with the chapters, in their order.
-        kinds: Kinds of the parts that the guide or the manifest names, such as "toc".
-    """
-
-    path: str
-    names: dict[str, str]
-    title: str = ""
-    pages: list[str] = field(default_factory=list)
-    kinds: dict[str, set[str]] = field(default_factory=dict)
-
-    def part(self, reference: str) -> str:
-        """Return the name of the part that the package refers to; one that does not exist as it is written."""
-        name = part_name(self.path, reference.partition("#")[0]).lstrip("/")
-        return self.names.get(name) or self.names.get(_spelling(name), name)
-
-
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG001 - the interface of formats
     """Read an EPUB book.
 
@@ -68,18 +45,18 @@ def parse(content: bytes, options: ReadOptions) -> ParsedDocument:  # noqa: ARG0
     methods = [element for element in encrypted if local_name(element.tag) == "EncryptionMethod"]
     if any(method.get("Algorithm", "") not in _FONT_ALGORITHMS for method in methods):
         raise ValueError("must not be encrypted, got a book with digital rights management")
-    book = _read_package(archive)
+    title, pages, kinds = _read_package(archive)
     blocks: list[TextBlock] = []
     missing = 0
-    for page in book.pages:
+    for page in pages:
         if page not in archive.names:
             missing += 1
-        elif not book.kinds.get(page, set()) & _DROPPED:
-            blocks.extend(_chapter(archive.read(page), book.kinds.get(page, set())))
-    if missing == len(book.pages):
+        elif not kinds[page] & _DROPPED:
+            blocks.extend(_chapter(archive.read(page), kinds[page]))
+    if missing == len(pages):
         raise ValueError(f"must hold its chapters, got a book without all {missing} of them; get the file again")
     notes = (f"{missing} chapter{'s' if missing > 1 else ''} missing in the book",) if missing else ()
-    return ParsedDocument(tuple(blocks), book.title, notes)
+    return ParsedDocument(tuple(blocks), title, notes)
 
 
 def _chapter(content: bytes, kinds: set[str]) -> Iterator[TextBlock]:
@@ -110,33 +87,40 @@ def _kinds_of(element: HtmlElement) -> set[str]:
     return {*element.attributes.get("epub:type", "").lower().split(), role}
 
 
-def _read_package(archive: DocumentArchive) -> _Book:
-    """Return the package of a book."""
+def _read_package(archive: DocumentArchive) -> tuple[str, list[str], dict[str, set[str]]]:
+    """Return the title of a book, its chapters, and the kinds of those that the guide or the manifest names."""
     files = [element for element in archive.xml(_CONTAINER).iter() if local_name(element.tag) == "rootfile"]
     path = files[0].get("full-path", "") if files else ""
     names = {_spelling(spelled): name for name in sorted(archive.names) for spelled in (_as_utf8(name), name)}
-    book = _Book("", names | {name: name for name in archive.names})
-    book.path = book.part(path)
-    root = archive.xml(book.path)
+    names |= {name: name for name in archive.names}
+
+    def part(base: str, reference: str) -> str:
+        """Return the name of the part that another refers to; one that does not exist as it is written."""
+        name = part_name(base, reference.partition("#")[0]).lstrip("/")
+        return names.get(name) or names.get(_spelling(name), name)
+
+    package = part("", path)
+    title = ""
+    pages: list[str] = []
     items: dict[str, str] = {}
-    for element in root.iter():
+    kinds: dict[str, set[str]] = defaultdict(set)
+    for element in archive.xml(package).iter():
         name = local_name(element.tag)
-        if name == "title" and not book.title:
-            book.title = " ".join("".join(str(text) for text in element.itertext()).split())
+        if name == "title" and not title:
+            title = " ".join("".join(str(text) for text in element.itertext()).split())
         elif name == "item":
-            part = book.part(element.get("href", ""))
+            page = part(package, element.get("href", ""))
             if element.get("media-type", "") in _PAGE_TYPES:
-                items[element.get("id", "")] = part
+                items[element.get("id", "")] = page
             if "nav" in element.get("properties", "").split():
-                book.kinds.setdefault(part, set()).add("toc")
+                kinds[page].add("toc")
         elif name == "itemref" and element.get("linear", "yes") != "no" and element.get("idref") in items:
-            book.pages.append(items[element.get("idref", "")])
+            pages.append(items[element.get("idref", "")])
         elif name == "reference":
-            part = book.part(element.get("href", ""))
-            book.kinds.setdefault(part, set()).add(element.get("type", "").lower())
-    if not book.pages:
+            kinds[part(package, element.get("href", ""))].add(element.get("type", "").lower())
+    if not pages:
         raise ValueError(f"must be an EPUB book, got a package without chapters in {path}")
-    return book
+    return title, pages, kinds
 
 
 def _spelling(name: str) -> str:

@@ -34,16 +34,10 @@ _MAX_FIELD: Final = 2**16
 
 @dataclass
 class _Body:
-    """Content of a mail.
-
-    Attributes:
-        blocks: Blocks of the text.
-        attachments: Names of the parts that are left out.
-        notes: What was removed or guessed.
-    """
+    """Content of a mail."""
 
     blocks: list[TextBlock] = field(default_factory=list)
-    attachments: list[str] = field(default_factory=list)
+    attachments: list[str] = field(default_factory=list)  # names of the parts that are left out
     notes: list[str] = field(default_factory=list)
 
 
@@ -185,7 +179,6 @@ _BASE64_CHUNK: Final = re.compile(rb"[A-Za-z0-9+/]+")
 _NO_BASE64: Final = re.compile(rb"[^A-Za-z0-9+/=]+")
 
 _QUOTE: Final = re.compile(r"[ \t]{0,3}(?:[A-Z]{1,3})?>(?!From )")
-_DEPTH: Final = re.compile(r">*")
 _WROTE: Final = (
     r"wrote|writes|said|schrieb(?:en)?|(?:a|avez) \u00e9crit|escribi\u00f3|escreveu|ha scritto|schreef|skrev|"
     r"napsal\(?a?\)?|pisze|napisa\u0142\(?a?\)?|\u043f\u0438\u0448\u0435\u0442|"
@@ -288,7 +281,7 @@ def join_flowed(text: str, delete_space: bool) -> str:
     depth = -1
     for line in text.split("\n"):
         line = line.rstrip("\r")
-        quotes = len(_DEPTH.match(line)[0])  # type: ignore[index]
+        quotes = len(line) - len(line.lstrip(">"))
         content = line[quotes:].removeprefix(" ")
         if flowing and quotes == depth and content != "-- ":
             lines[-1].append(content)

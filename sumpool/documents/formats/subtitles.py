@@ -6,7 +6,6 @@ it has become long. Descriptions of sounds ("[Music]") are notices.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from html import unescape
 from operator import attrgetter
 from typing import Final
@@ -30,14 +29,6 @@ _MAX_WORDS: Final = 120
 """Words from which on a paragraph ends with its sentence."""
 
 
-@dataclass(frozen=True)
-class _Line:
-    text: str
-    number: int
-    pause: float  # seconds before it
-    speaker: str = ""
-
-
 def parse(content: bytes, options: ReadOptions) -> ParsedDocument:
     """Read subtitles.
 
@@ -54,20 +45,20 @@ def _paragraphs(text: str) -> Iterator[TextBlock]:
     words: list[str] = []
     sounds: list[TextBlock] = []
     start, speaker = 0, ""
-    for line in _lines(text):
-        mark = _SPEAKER.match(line.text)
-        speech = line.text[mark.end() :] if mark else line.text
+    for content, number, pause, voice in _lines(text):
+        mark = _SPEAKER.match(content)
+        speech = content[mark.end() :] if mark else content
         is_sound = bool(_SOUND.fullmatch(speech))
-        is_new_speaker = mark or (line.speaker and line.speaker != speaker)
-        may_end = line.pause >= _PAUSE or is_sound or len(words) >= _MAX_WORDS
+        is_new_speaker = mark or (voice and voice != speaker)
+        may_end = pause >= _PAUSE or is_sound or len(words) >= _MAX_WORDS
         if is_new_speaker or (may_end and words and has_end_mark(words[-1])):
             yield from _paragraph(words, start, sounds)
             words, sounds = [], []
-        speaker = line.speaker or speaker
+        speaker = voice or speaker
         if is_sound:
-            sounds.append(TextBlock(speech, "notice", line=line.number))
+            sounds.append(TextBlock(speech, "notice", line=number))
         else:
-            start = start if words else line.number
+            start = start if words else number
             words += speech.split()
     yield from _paragraph(words, start, sounds)
 
@@ -78,8 +69,8 @@ def _paragraph(words: list[str], start: int, sounds: list[TextBlock]) -> list[Te
     return sorted([*speech, *sounds], key=attrgetter("line"))
 
 
-def _lines(text: str) -> Iterator[_Line]:
-    """Yield the lines of speech, each once where captions roll."""
+def _lines(text: str) -> Iterator[tuple[str, int, float, str]]:
+    """Yield the lines of speech, each once where captions roll: text, number, seconds before it, and speaker."""
     end, recent, pause = 0.0, ["", ""], 0.0
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     is_speech = False
@@ -90,14 +81,14 @@ def _lines(text: str) -> Iterator[_Line]:
         elif not is_speech and (STAMP.match(content) or _FIELD.fullmatch(content)):
             line = _clean(STAMP.sub("", content)) if STAMP.match(content) else ""
             if line and line not in recent:
-                yield _Line(line, number, pause)
+                yield line, number, pause, ""
                 recent = [recent[1], line]
             pause = 0.0 if line else _PAUSE
         elif not content.strip() or (content.strip().isdigit() and number < len(lines) and CUE.match(lines[number])):
             is_speech = False
         elif is_speech and (line := _clean(content)) and line not in recent:
             voice = _VOICE.search(content)
-            yield _Line(line, number, pause, voice[1].strip() if voice else "")
+            yield line, number, pause, voice[1].strip() if voice else ""
             recent, pause = [recent[1], line], 0.0
 
 
