@@ -101,23 +101,6 @@ def paragraphs(text: str) -> list[str]:
     return [" ".join(words) for words in parts if words]
 
 
-def sample_paragraphs(texts: Iterable[str], max_lines: int, max_characters: int) -> list[str]:
-    """Sample paragraphs of documents.
-
-    Args:
-        texts: Documents, read once.
-        max_lines: Lines to keep; of fewer all are kept, in order.
-        max_characters: Length of a line; longer paragraphs are split into several lines.
-    """
-    lines = (
-        line
-        for text in texts
-        for paragraph in paragraphs(clean(text))
-        for line in cut_at_spaces(paragraph, max_characters)
-    )
-    return reservoir_sample(lines, max_lines)
-
-
 def reservoir_sample(lines: Iterable[str], max_lines: int) -> list[str]:
     """Sample lines uniformly, in memory for `max_lines` of them; of fewer all are kept, in order."""
     generator = random.Random(_SEED)

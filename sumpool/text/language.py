@@ -47,35 +47,31 @@ _UNSPACED_LETTERS = re.compile("[\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff]")
 """Thai, Lao, Tibetan, Burmese and Khmer, signs of vowels and syllables included."""
 _ASCII = re.compile("[\x00-\x7f]+")
 _CJK = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
-_SCRIPTS: tuple[tuple[str, str], ...] = (
-    ("cyrillic", "\u0400-\u052f"),
-    ("greek", "\u0370-\u03ff\u1f00-\u1fff"),
-    ("hebrew", "\u0590-\u05ff"),
-    ("arabic", "\u0600-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufeff"),
-    ("devanagari", "\u0900-\u097f"),
-    ("thai", "\u0e00-\u0e7f"),
-    ("armenian", "\u0530-\u058f\ufb13-\ufb17"),
-    ("bengali", "\u0980-\u09ff"),
-    ("gurmukhi", "\u0a00-\u0a7f"),
-    ("gujarati", "\u0a80-\u0aff"),
-    ("tamil", "\u0b80-\u0bff"),
-    ("telugu", "\u0c00-\u0c7f"),
-    ("kannada", "\u0c80-\u0cff"),
-    ("malayalam", "\u0d00-\u0d7f"),
-    ("sinhala", "\u0d80-\u0dff"),
-    ("tibetan", "\u0f00-\u0fff"),
-    ("myanmar", "\u1000-\u109f"),
-    ("ethiopic", "\u1200-\u139f"),
-    ("khmer", "\u1780-\u17ff"),
-    ("kana", "\u3040-\u30ff\uff66-\uff9f"),
-    ("hangul", "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af"),
-    ("han", "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"),
-)
-_SCRIPT_LANGUAGES = {
-    **{"greek": "el", "hebrew": "he", "devanagari": "hi", "thai": "th", "hangul": "ko", "armenian": "hy"},
-    **{"bengali": "bn", "gurmukhi": "pa", "gujarati": "gu", "tamil": "ta", "telugu": "te", "kannada": "kn"},
-    **{"malayalam": "ml", "sinhala": "si", "tibetan": "bo", "myanmar": "my", "ethiopic": "am", "khmer": "km"},
+_SCRIPTS = {
+    "cyrillic": "\u0400-\u052f",
+    "el": "\u0370-\u03ff\u1f00-\u1fff",
+    "he": "\u0590-\u05ff",
+    "arabic": "\u0600-\u06ff\u0750-\u077f\ufb50-\ufdff\ufe70-\ufeff",
+    "hi": "\u0900-\u097f",
+    "th": "\u0e00-\u0e7f",
+    "hy": "\u0530-\u058f\ufb13-\ufb17",
+    "bn": "\u0980-\u09ff",
+    "pa": "\u0a00-\u0a7f",
+    "gu": "\u0a80-\u0aff",
+    "ta": "\u0b80-\u0bff",
+    "te": "\u0c00-\u0c7f",
+    "kn": "\u0c80-\u0cff",
+    "ml": "\u0d00-\u0d7f",
+    "si": "\u0d80-\u0dff",
+    "bo": "\u0f00-\u0fff",
+    "my": "\u1000-\u109f",
+    "am": "\u1200-\u139f",
+    "km": "\u1780-\u17ff",
+    "kana": "\u3040-\u30ff\uff66-\uff9f",
+    "ko": "\u1100-\u11ff\u3130-\u318f\uac00-\ud7af",
+    "han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
 }
+"""Characters of each script, by the language that alone has it, or by its name."""
 _CYRILLIC_LANGUAGES = ("ru", "uk", "bg")
 _PERSIAN_LETTERS, _URDU_LETTERS = "پچژگی", "ٹڈڑںےہ"
 _MIN_KANA = 0.05
@@ -178,7 +174,7 @@ def detect_language(text: str) -> str:
     words = [word for word in find_words(sample.lower()) if is_alphabetic(word)]
     letters = sum(map(len, words))
     others = _ASCII.sub("", sample)
-    counts = {script: len(re.findall(f"[{characters}]", others)) for script, characters in _SCRIPTS}
+    counts = {script: len(re.findall(f"[{characters}]", others)) for script, characters in _SCRIPTS.items()}
     script = _main_script(counts, letters)
     if script in ("han", "kana"):
         return "ja" if counts["kana"] > _MIN_KANA * letters else "zh"
@@ -186,11 +182,11 @@ def detect_language(text: str) -> str:
         if sum(map(sample.count, _URDU_LETTERS)) > counts["arabic"] / 50:
             return "ur"
         return "fa" if sum(map(sample.count, _PERSIAN_LETTERS)) > counts["arabic"] / 50 else "ar"
-    if script in _SCRIPT_LANGUAGES:
-        return _SCRIPT_LANGUAGES[script]
     if script == "cyrillic":
         words = [word for word in words if "\u0400" <= word[0] <= "\u052f"]
         return _by_function_words(words, _CYRILLIC_LANGUAGES, _MIN_SCRIPT_WORDS)
+    if script:
+        return script
     spaced = (code for code, language in languages().items() if language.function_words)
     return _by_function_words(words, tuple(code for code in spaced if code not in _CYRILLIC_LANGUAGES))
 

@@ -22,7 +22,7 @@ import sentencepiece
 from sumpool.errors import DataError, is_out_of_memory
 from sumpool.io.bounded import read_regular
 from sumpool.special_tokens import BOS, EOS, PAD, PARAGRAPH, UNK
-from sumpool.text.cleaning import clean, reservoir_sample, sample_paragraphs
+from sumpool.text.cleaning import clean, cut_at_spaces, paragraphs, reservoir_sample
 from sumpool.text.sentences import SentenceSplitter
 from sumpool.text.tokenizer import Tokenizer
 
@@ -108,9 +108,11 @@ class SentencePieceTokenizer(Tokenizer):
         Raises:
             DataError: If there is no text, or more characters than tokens.
         """
-        lines = sample_paragraphs(texts, _SAMPLE_LINES, _MAX_LINE_CHARACTERS)
+        parts = (paragraph for text in texts for paragraph in paragraphs(clean(text)))
+        lines = (line for part in parts for line in cut_at_spaces(part, _MAX_LINE_CHARACTERS))
+        sample = reservoir_sample(lines, _SAMPLE_LINES)
         rule = "data.vocabulary must hold the 256 bytes and every common character"
-        path.write_bytes(train_unigram(lines, vocab_size, workers, _SETTINGS, rule))
+        path.write_bytes(train_unigram(sample, vocab_size, workers, _SETTINGS, rule))
         return cls.load(path)
 
     @property
