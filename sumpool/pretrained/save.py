@@ -18,7 +18,6 @@ from sumpool.core.output import TiedOutputConfig
 from sumpool.errors import CheckpointError
 from sumpool.pretrained.config import CONFIG, FAMILIES, GENERATION, FamilyName
 from sumpool.pretrained.weights import WEIGHTS, sinusoidal_positions
-from sumpool.special_tokens import SpecialTokens
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
 from sumpool.training.weights import weights_of
 
@@ -95,8 +94,14 @@ def save_pretrained(
     weights = {key: tensor.to(dtype) for key, tensor in _weights(model, name).items()}
     save_file(weights, folder / WEIGHTS, {"format": "pt"})
     special_tokens = tokenizer.special_tokens
+    roles = {
+        "pad_token_id": special_tokens.pad,
+        "eos_token_id": special_tokens.eos,
+        "bos_token_id": special_tokens.prefix[0] if special_tokens.prefix else None,
+        "decoder_start_token_id": special_tokens.decoder_start,
+    }
     dumped = {
-        CONFIG: _config(model, name, special_tokens) | {"dtype": str(dtype).removeprefix("torch.")},
+        CONFIG: _config(model, name) | roles | {"dtype": str(dtype).removeprefix("torch.")},
         GENERATION: {  # see `sumpool.pretrained.config.to_decoding_config`
             "num_beams": decoding.beams,
             "length_penalty": decoding.length_penalty,
@@ -107,10 +112,7 @@ def save_pretrained(
             "forced_bos_token_id": decoding.begin_with[0] if decoding.begin_with else None,
             "forced_eos_token_id": special_tokens.eos if decoding.force_end else None,
             "suppress_tokens": list(special_tokens.suppressed),
-            "pad_token_id": special_tokens.pad,
-            "eos_token_id": special_tokens.eos,
-            "bos_token_id": special_tokens.prefix[0] if special_tokens.prefix else None,
-            "decoder_start_token_id": special_tokens.decoder_start,
+            **roles,
         },
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",  # reads tokenizer.json as it is
@@ -124,8 +126,8 @@ def save_pretrained(
     return name
 
 
-def _config(model: SummarizationModel, name: FamilyName, special_tokens: SpecialTokens) -> dict[str, Any]:
-    """Return the entries of `config.json`."""
+def _config(model: SummarizationModel, name: FamilyName) -> dict[str, Any]:
+    """Return the entries of `config.json` but for special tokens."""
     config = model.config
     layers = {"encoder": len(config.encoder), "decoder": config.decoder.layers}
     sizes: dict[str, Any] = {}
@@ -156,10 +158,6 @@ def _config(model: SummarizationModel, name: FamilyName, special_tokens: Special
         "activation_function": config.activation,
         "scale_embedding": config.scale_embedding,
         "dropout": config.dropout,
-        "pad_token_id": special_tokens.pad,
-        "eos_token_id": special_tokens.eos,
-        "bos_token_id": special_tokens.prefix[0] if special_tokens.prefix else None,
-        "decoder_start_token_id": special_tokens.decoder_start,
     }
 
 
