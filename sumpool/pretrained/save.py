@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor
 
 from sumpool.core.cross_attention import FullCrossAttentionConfig
@@ -19,7 +18,7 @@ from sumpool.errors import CheckpointError
 from sumpool.pretrained.config import CONFIG, FAMILIES, GENERATION, FamilyName
 from sumpool.pretrained.weights import WEIGHTS, sinusoidal_positions
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
-from sumpool.training.weights import weights_of
+from sumpool.training.weights import save_tensors, weights_of
 
 
 def find_family(model: SummarizationModel) -> FamilyName:
@@ -92,7 +91,7 @@ def save_pretrained(
     """
     name = find_family(model)
     weights = {key: tensor.to(dtype) for key, tensor in _weights(model, name).items()}
-    save_file(weights, folder / WEIGHTS, {"format": "pt"})
+    save_tensors(weights, folder / WEIGHTS, {"format": "pt"})
     special_tokens = tokenizer.special_tokens
     roles = {
         "pad_token_id": special_tokens.pad,

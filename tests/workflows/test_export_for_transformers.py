@@ -85,6 +85,7 @@ def test_weights_may_be_rounded_and_the_card_says_what_is_missing(original: Path
     card = (folder / "README.md").read_text()
     assert card.startswith("---\nlibrary_name: transformers\npipeline_tag: summarization\n---\n")
     assert "- on_overflow: select" in card
+    assert {path.stat().st_mode & 0o044 for path in folder.iterdir()} == {0o044}, "all may read what one exported"
     assert ("global_attention_mask" in card) == (original.name == "led")
 
 
