@@ -30,8 +30,8 @@ def sample(
     from sumpool.data.sources import RfcSourceConfig
 
     if id is None:
-        for example in RfcSourceConfig().examples("test"):
-            typer.echo(escape(f"{example.id:<8} {textwrap.shorten(example.summary, _WIDTH, placeholder=' ...')}"))
+        for row in RfcSourceConfig().examples("test"):
+            typer.echo(escape(f"{row.id:<8} {textwrap.shorten(row.summary, _WIDTH, placeholder=' ...')}"))
         return
     number = re.fullmatch(r"(?:RFC)?([1-9]\d{0,8})", id, re.IGNORECASE | re.ASCII)
     example = RfcSourceConfig().example(int(number[1])) if number else None
