@@ -102,25 +102,15 @@ def fit_forest(
 
 @dataclass
 class _TreeNode:
-    """Node of a tree that is growing: its rows, sums by bin, and its best split.
+    """Node of a tree that is growing: its rows, sums by bin, and its best split."""
 
-    Attributes:
-        rows: Rows of the node, whether sampled or not.
-        sums: Weighted residuals and weights of sampled rows by feature and bin, (2, features, MAX_BINS).
-        value: Weighted mean of the residuals, shrunk by the penalty.
-        gain: Decrease of the squared error by the best split; 0 if there is none, or after it.
-        column: Feature of the split, among those of the tree.
-        code: Last bin on the left.
-        left: Left child; -1 of a leaf.
-    """
-
-    rows: NDArray[np.int64]
-    sums: Values
-    value: float = 0.0
-    gain: float = 0.0
-    column: int = LEAF
-    code: int = 0
-    left: int = -1
+    rows: NDArray[np.int64]  # whether sampled or not
+    sums: Values  # weighted residuals and weights of sampled rows by feature and bin, (2, features, MAX_BINS)
+    value: float = 0.0  # weighted mean of the residuals, shrunk by the penalty
+    gain: float = 0.0  # decrease of the squared error by the best split; 0 if there is none, or after it
+    column: int = LEAF  # feature of the split, among those of the tree
+    code: int = 0  # last bin on the left
+    left: int = -1  # left child; -1 of a leaf
 
 
 def _grow_tree(

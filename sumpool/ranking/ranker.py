@@ -90,17 +90,11 @@ class RankingConfig(Settings):
 
 
 class _Leaves(NamedTuple):
-    """Leaves of the trees of a forest, which are bits of an integer for each tree, from left to right.
+    """Leaves of the trees of a forest, which are bits of an integer for each tree, from left to right."""
 
-    Attributes:
-        values: Value of each leaf, (trees, leaves).
-        kind: Type of the integers.
-        masks: For each feature its thresholds, and the leaves that a value above so many of them may reach,
-            (thresholds + 1, trees).
-    """
-
-    values: NDArray[np.float32]
-    kind: np.dtype[Any]
+    values: NDArray[np.float32]  # of each leaf, (trees, leaves)
+    kind: np.dtype[Any]  # of the integers
+    # for each feature its thresholds, and (thresholds + 1, trees) leaves that a value above so many of them may reach
     masks: list[tuple[int, NDArray[np.float32], NDArray[Any]]]
 
 
