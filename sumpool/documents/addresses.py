@@ -20,7 +20,7 @@ from sumpool.documents.files import READ_ERRORS, read_limited
 from sumpool.errors import DataError
 
 TIMEOUT_SECONDS: Final = 20.0
-"""Time until a server answers."""
+"""Time until a server answers, and between two parts of an answer."""
 TOTAL_SECONDS: Final = 120.0
 """Time until a document is read, from the first byte that is sent; not on Windows."""
 
@@ -51,13 +51,12 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> tuple[bytes, str]:
+def fetch(address: str, limits: Limits) -> tuple[bytes, str]:
     """Read an address; redirects lead to http(s) addresses only.
 
     Args:
         address: http(s) address.
         limits: Limits of the content after decompression.
-        timeout: Seconds until the server answers, and between two parts of an answer.
 
     Returns:
         Uncompressed content, of which text in the encoding that the server names is converted to UTF-8, and the suffix
@@ -76,7 +75,7 @@ def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> tup
         )  # fmt: skip
         for handler in handlers:
             opener.add_handler(handler())
-        with _deadline(), opener.open(address_request, timeout=timeout) as answer:
+        with _deadline(), opener.open(address_request, timeout=TIMEOUT_SECONDS) as answer:
             content = read_limited(answer, limits)
             if answer.length:
                 raise IncompleteRead(b"", answer.length)
@@ -91,7 +90,9 @@ def fetch(address: str, limits: Limits, timeout: float = TIMEOUT_SECONDS) -> tup
         error.close()
         raise DataError(f"{address} must be a page, got: {error.code} {error.reason}; check the address") from error
     except TimeoutError as error:
-        raise DataError(f"{address} must answer in {timeout:g} seconds, got: {error}; try again later") from error
+        raise DataError(
+            f"{address} must answer in {TIMEOUT_SECONDS:g} seconds, got: {error}; try again later"
+        ) from error
     except URLError as error:
         raise DataError(
             f"{address} must be an address that answers, got: {error.reason}; it needs a network"

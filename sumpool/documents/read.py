@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path, PurePath
-from typing import BinaryIO, Final, final
+from typing import Final, final
 
 from sumpool.documents.detection import ROW_KINDS, ROWS, detect_format
 from sumpool.documents.document import (
@@ -54,22 +54,17 @@ def ignore_notice(notice: str) -> None:
 
 
 def read_documents(
-    name: str,
-    options: ReadOptions = DEFAULT_OPTIONS,
-    stdin: BinaryIO | None = None,
-    notice: Callable[[str], None] = ignore_notice,
+    name: str, options: ReadOptions = DEFAULT_OPTIONS, notice: Callable[[str], None] = ignore_notice
 ) -> Iterator[Document]:
     """Read the documents of one command-line argument; the files of a folder in alphabetical order.
 
     Args:
         name: File, folder, http(s) address or "-".
         options: Options of reading.
-        stdin: Stream read for "-"; by default standard input.
         notice: Called with a sentence about the files of a folder that are passed over.
     """
     if name == STDIN:
-        stream = stdin or sys.stdin.buffer
-        yield from parse_documents(STDIN, "", lambda: read_up_to(stream, options.limits), options)
+        yield from parse_documents(STDIN, "", lambda: read_up_to(sys.stdin.buffer, options.limits), options)
     elif is_address(name):
         yield from WORKERS.read(name, name, "", b"", options, is_address=True)
     elif Path(name).is_dir():
@@ -152,11 +147,8 @@ def _file_documents(path: Path, options: ReadOptions) -> Iterator[Document]:
     if suffix in (".jsonl", ".ndjson"):
         from sumpool.documents.rows import read_lines, row_document  # as most documents are files
 
-        try:  # in memory for one line
-            rows = (row_document(line, options) for line in read_lines(path, options.limits))
-            yield from error_if_none(str(path), rows)
-        except DataError as error:
-            yield Document(str(path), "", str(error))
+        rows = (row_document(line, options) for line in read_lines(path, options.limits))  # in memory for one line
+        yield from with_errors(str(path), str(path), error_if_none(str(path), rows))
     else:
 
         def read() -> bytes:

@@ -63,9 +63,10 @@ def test_accents_and_line_ends_of_other_systems_make_no_difference(tmp_path: Pat
         assert decomposed == composed
 
 
-def test_stdin_is_recognised_by_its_content() -> None:
+def test_stdin_is_recognised_by_its_content(monkeypatch: pytest.MonkeyPatch) -> None:
     def read(content: bytes) -> list[tuple[str, str, str]]:
-        return [(item.id, item.text, item.error) for item in read_documents(STDIN, stdin=io.BytesIO(content))]
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+        return [(item.id, item.text, item.error) for item in read_documents(STDIN)]
 
     assert read("Grüße".encode()) == [("-", "Grüße", "")]
     assert read(b"\xff") == [("-", "", "stdin must be UTF-8, got byte 0xff at position 0; convert it")]

@@ -220,16 +220,15 @@ def serialised(root: _Element) -> bytes:
     return bytes(etree.tostring(renamed))
 
 
-def move_behind(paragraph: str, box: str, root: _Element) -> None:
+def move_behind(box: str, root: _Element) -> None:
     """Move the content of text boxes behind the paragraph that they stand in, whose sentence they interrupt.
 
     Args:
-        paragraph: Name of the elements that are paragraphs.
         box: Name of the elements that are boxes.
         root: Root of a part.
     """
     for element in [element for element in root.iter() if local_name(element.tag) == box]:
-        outer = [parent for parent in element.iterancestors() if local_name(parent.tag) == paragraph]
+        outer = [parent for parent in element.iterancestors() if local_name(parent.tag) == "p"]
         if outer:
             for inner in reversed(list(element)):
                 outer[-1].addnext(inner)

@@ -79,7 +79,7 @@ def prepare(archive: DocumentArchive, read: Callable[[bytes], Iterable[TextBlock
                     start = 0 if child(following, "pPr") is None else 1
                     following[start:start] = [part for part in paragraph if part is not properties]
                     remove(paragraph)
-            move_behind("p", "txbxContent", root)
+            move_behind("txbxContent", root)
             for link in [link for link in root.iter(f"{_WORD}hyperlink") if link.getparent().tag == f"{_WORD}r"]:
                 link.getparent().addnext(link)  # which pandoc reads beside runs only
             _mark_paragraphs(root, styles)

@@ -52,7 +52,7 @@ def prepare(archive: DocumentArchive) -> dict[str, bytes]:
     has_styles = "styles.xml" in archive.names
     styles = _Styles([root, *([archive.xml("styles.xml")] if has_styles else [])])
     prune(root, styles.drops)
-    move_behind("p", "text-box", root)
+    move_behind("text-box", root)
     for paragraph in list(root.iter(f"{_TEXT}p", f"{_TEXT}h")):
         kind, level = styles.kind(paragraph)  # which pandoc does not know
         if kind == "code":
