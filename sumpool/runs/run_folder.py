@@ -19,6 +19,7 @@ from sumpool.recipe.schema import BaseRecipe
 from sumpool.recipe.task import find_task
 from sumpool.text.tokenizer import tokenizer_files
 from sumpool.training.checkpoint import TrainingState
+from sumpool.training.config import TrainConfig
 from sumpool.training.processes import Processes
 from sumpool.training.update import schedule_factor
 
@@ -96,13 +97,13 @@ def require_run_folder(run: Path) -> None:
 
 def _open(run: Path, recipe: BaseRecipe, prepared: Path, report: Report) -> bool:
     """Begin the run of a recipe with its data, or open the run that they have begun; return whether it has ended."""
-    note = extension_note(run, recipe)
+    note = ""
     data = recipe.data.model_copy(update={"prepared": prepared, "verify": False})
     recipe = recipe.model_copy(update={"data": data})
     with disk_errors(run):
         remove_temporary(run)
         if (run / MANIFEST).exists() and Manifest.read(run).files:
-            _continue(run, recipe, prepared)
+            note = _continue(run, recipe, prepared)
         else:
             # The manifest lists the files as incoming ones until they are complete.
             copied = (*(path.name for path in tokenizer_files(prepared)), REPORT, *find_task(recipe.task).files)
@@ -122,28 +123,27 @@ def _open(run: Path, recipe: BaseRecipe, prepared: Path, report: Report) -> bool
     return False
 
 
-def extension_note(run: Path, recipe: BaseRecipe) -> str:
-    """Describe how the end of a run in a folder is moved by a raised `train.steps`; empty if it is not."""
-    if not (run / MANIFEST).is_file() or not Manifest.read(run).files:
-        return ""
-    before, after, schedule = load_any_recipe(run / RECIPE).train.steps, recipe.train.steps, recipe.train.schedule
+def extension_note(before: int, config: TrainConfig) -> str:
+    """Describe how settings move the end of a run of so many steps to a later one; empty if they do not."""
+    after, schedule = config.steps, config.schedule
     if after <= before or not before:
         return ""
     note = f"train.steps is raised from {before:,} to {after:,}"
     if schedule.kind in ENDLESS_SCHEDULES:
         return f"{note}; the result is that of an uninterrupted run"
-    old, new = (recipe.train.learning_rate * schedule_factor(before - 1, schedule, steps) for steps in (before, after))
+    old, new = (config.learning_rate * schedule_factor(before - 1, schedule, steps) for steps in (before, after))
     return (
         f"{note}: the {schedule.kind} schedule is now that of {after:,} steps, so that the learning rate rises from "
         f"{old:.2g} to {new:.2g}; the result is not that of an uninterrupted run"
     )
 
 
-def _continue(run: Path, recipe: BaseRecipe, prepared: Path) -> None:
-    """Compare the run in the folder with recipe and data, and save the settings that may change."""
+def _continue(run: Path, recipe: BaseRecipe, prepared: Path) -> str:
+    """Compare the run in the folder with recipe and data, save the settings that may change, and note a later end."""
     manifest = Manifest.read(run)
     manifest.verify(run, manifest.files.keys() - {MODEL})  # weights are verified where they are loaded
-    changed = differences(load_any_recipe(run / RECIPE), recipe)
+    before = load_any_recipe(run / RECIPE)
+    changed = differences(before, recipe)
     if changed:
         raise RecipeError(
             f"{run} must go on with the recipe that it began with, got {', '.join(changed)}: "
@@ -158,6 +158,7 @@ def _continue(run: Path, recipe: BaseRecipe, prepared: Path) -> None:
     if (run / RECIPE).read_text(encoding="utf-8") != text:
         temporary_path(run / RECIPE).write_text(text, encoding="utf-8")
         replace_listed_file(run / RECIPE, {})
+    return extension_note(before.train.steps, recipe.train)
 
 
 def differences(before: BaseRecipe, now: BaseRecipe) -> list[str]:

@@ -8,7 +8,6 @@ import torch
 from sumpool.errors import Interrupted
 from sumpool.progress import Progress, no_op
 from sumpool.recipe.load import load_any_recipe, load_recipe
-from sumpool.runs.run_folder import extension_note
 from sumpool.runs.training_setup import measure_update, set_up_training
 from sumpool.tasks.language_modeling.config import LanguageModelRecipe
 from sumpool.tasks.language_modeling.model import LanguageModel
@@ -150,11 +149,15 @@ def test_a_finished_run_goes_on_and_says_what_happens(folder: Path, tmp_path: Pa
 
 
 def test_an_endless_schedule_goes_on_unchanged(folder: Path, tmp_path: Path) -> None:
-    before, after = (
-        load_recipe(folder / "toy.yaml", ["train.schedule.kind=constant", f"train.steps={steps}", *BARE])
-        for steps in (2, 4)
-    )
-    assert extension_note(tmp_path, after) == ""
-    train(before, tmp_path / "run")
-    assert extension_note(tmp_path / "run", after).endswith("the result is that of an uninterrupted run")
-    assert extension_note(tmp_path / "run", before) == ""
+    def raised(steps: int) -> list[str]:
+        notes: list[str] = []
+        settings = ["train.schedule.kind=constant", f"train.steps={steps}", *BARE]
+        recipe = load_recipe(folder / "toy.yaml", settings)
+        train(recipe, tmp_path / "run", report=lambda progress: notes.append(progress.note))
+        return [note for note in notes if "is raised" in note]
+
+    assert [raised(steps) for steps in (2, 4, 2)] == [
+        [],
+        ["train.steps is raised from 2 to 4; the result is that of an uninterrupted run"],
+        [],
+    ]
