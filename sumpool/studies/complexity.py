@@ -29,11 +29,8 @@ from sumpool.studies.config import ComplexityConfig
 from sumpool.studies.study import Steps, make_table
 
 _VOCABULARY = PARAGRAPH + 2
-_FULL = {"kind": "full"}
 _BASE = "attention vanilla"
 """The variant that savings are taken to."""
-_CROSS_ATTENTION = ("hepos",)
-"""Cross-attentions beside the full one whose operations do not depend on what a document says."""
 OUTPUT, INPUT = "DeepPyramidion (output)", "DeepPyramidion (input)"
 """The same lengths as output lengths of the layers, and as input lengths."""
 FEWEST_LAYERS = 5
@@ -91,8 +88,8 @@ def systems(settings: ComplexityConfig) -> dict[str, ModelConfig]:
     for kind in kinds("sumpool.core.pooling"):
         last = blockwise | {"pool": _sized("pooling", kind, kept)}
         models[f"pooling {kind}"] = _model(settings, [*[blockwise] * (settings.layers - 1), last])
-    for kind in _CROSS_ATTENTION:
-        models[f"cross-attention {kind}"] = _model(settings, [blockwise] * settings.layers, {"kind": kind})
+    # the one beside the full one whose operations do not depend on what a document says
+    models["cross-attention hepos"] = _model(settings, [blockwise] * settings.layers, "hepos")
     return models | deep_pyramidions(models["attention blockwise"], settings)
 
 
@@ -102,15 +99,13 @@ def _sized(family: str, kind: str, sizes: dict[str, Any]) -> dict[str, Any]:
     return {"kind": kind} | {name: size for name, size in sizes.items() if name in fields}
 
 
-def _model(
-    settings: ComplexityConfig, layers: Sequence[dict[str, Any]], cross_attention: Mapping[str, Any] = _FULL
-) -> ModelConfig:
+def _model(settings: ComplexityConfig, layers: Sequence[dict[str, Any]], cross_attention: str = "full") -> ModelConfig:
     return ModelConfig.model_validate(
         {
             **settings.model_dump(include={"dim", "heads", "feed_forward"}),
             "source_length": settings.length,
             "encoder": layers,
-            "decoder": {"layers": settings.layers, "cross_attention": cross_attention},
+            "decoder": {"layers": settings.layers, "cross_attention": {"kind": cross_attention}},
             "output": {"kind": "tied"},
         }
     )
