@@ -72,14 +72,12 @@ def run_study(
     with told_when_stopped("the runs so far are kept" if name in _TRAINING else UNFINISHED):
         if name in _TRAINING:
             return _TRAINING[name](overrides, report, check)
-        loaded = None
         schema, measure = SUITES[name]
-        if target or name in _OF_RUN:
-            of_run, overrides = split_overrides(overrides, ("data.",))
+        has_run = bool(target) or name in _OF_RUN
+        of_run, overrides = split_overrides(overrides, ("data.",) if has_run else ())
         settings = load_study(name, schema, overrides)
         study = settings.study
-        if target or name in _OF_RUN:
-            loaded = load_model(target, [*of_run, f"summarize.device={settings.train.device}"])
+        loaded = load_model(target, [*of_run, f"summarize.device={settings.train.device}"]) if has_run else None
         device = loaded.device if loaded else choose_device(settings.train.device)
         precision = torch.float32 if name in _UNTIMED else choose_precision(settings.train.precision, device)
         vocabulary = loaded.tokenizer.vocab_size if loaded else VOCABULARY
