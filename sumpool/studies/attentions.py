@@ -199,22 +199,21 @@ def measure_approximations(
     settings: ApproximationConfig, conditions: Conditions, steps: Steps, trained: Sequence[LayerInput] = ()
 ) -> Result:
     """Measure every approximation with random weights, and with those of a run, if any, at the lengths that it has."""
-    inputs = {length: {RANDOM: [*random_inputs(settings, length, conditions)]} for length in settings.lengths}
-    for length, by_weights in inputs.items():
-        long_enough = [layer for layer in trained if layer.states.size(1) >= length]
-        if long_enough:
-            by_weights[TRAINED] = long_enough
-    cases = [(length, weights) for length, by_weights in inputs.items() for weights in by_weights]
+    cases: dict[tuple[int, str], list[LayerInput]] = {}
+    for length in settings.lengths:
+        cases[length, RANDOM] = [*random_inputs(settings, length, conditions)]
+        if long_enough := [layer for layer in trained if layer.states.size(1) >= length]:
+            cases[length, TRAINED] = long_enough
     steps.total = len(cases) * len(APPROXIMATIONS)
     rows: list[Row] = []
-    for length, weights in cases:
+    for (length, weights), layers in cases.items():
         for name, (exact, build) in APPROXIMATIONS.items():
             steps()
             labels = {"weights": weights, "length": length, "approximation": name, "exact": exact}
             for features in (size for size in settings.features if size <= length):
                 errors = [
                     spectral_error(build(features, length, seed), EXACT[exact], layer, length, seed)
-                    for seed, layer in enumerate(inputs[length][weights])
+                    for seed, layer in enumerate(layers)
                 ]
                 measured = {"error": fmean(errors), "deviation": pstdev(errors), "measured": len(errors)}
                 rows.append(Row({**labels, "features": features, **measured}))
