@@ -91,19 +91,18 @@ class ClassificationModel(nn.Module):
         """Store only the inputs of layers for the backward pass, and recompute their activations."""
         self.encoder.checkpoint_activations = on
 
-    def logits(self, ids: Tensor, mask: Tensor, sentences: Tensor, phrases: Tensor | None = None) -> Tensor:
+    def logits(self, ids: Tensor, mask: Tensor, sentences: Tensor) -> Tensor:
         """Return the logits of the classes, (batch, classes).
 
         Args:
             ids: (batch, length), or (batch, 2, length) for two towers.
             mask: Like `ids`, True at real tokens.
             sentences: Like `ids`, sentence number of each token.
-            phrases: Like `ids`, phrase number of each token, the reference of learned boundaries.
 
         Raises:
             ValueError: If length exceeds the model's source_length, or there is another number of documents per row.
         """
-        return self._classify((ids, mask, sentences, phrases))[0]
+        return self._classify((ids, mask, sentences, None))[0]
 
     def forward(
         self,
@@ -123,7 +122,7 @@ class ClassificationModel(nn.Module):
             mask: As in `logits`.
             sentences: As in `logits`.
             target: (batch, 1), class of each row.
-            phrases: As in `logits`.
+            phrases: Like `ids`, phrase number of each token, the reference of learned boundaries.
             smoothing: Label smoothing, in [0, 1).
             lengths: (batch * towers), real tokens of each document; None reads them from the mask.
         """
