@@ -6,6 +6,7 @@ rules: upper-case ASCII letters to lower case, digits to words, all other charac
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, Self
@@ -122,7 +123,7 @@ def normalizer(config: RunningTextConfig) -> Callable[[str], str]:
         table = {glyph: table[letter] for glyph, letter in HOMOGLYPHS.items() if letter in table} | table
     if config.lines:
         table["\n"] = "\n"
-    characters = _Table({ord(character): text for character, text in table.items()})
+    characters = defaultdict(lambda: " ", {ord(character): text for character, text in table.items()})
 
     def normalize(text: str) -> str:
         text = unicodedata.normalize(config.form, text) if config.form else text
@@ -130,10 +131,3 @@ def normalizer(config: RunningTextConfig) -> Callable[[str], str]:
         return _SPACES.sub(" ", text).lstrip(" \n")
 
     return normalize
-
-
-class _Table(dict[int, str]):
-    """Table of `str.translate` in which every other character is a space."""
-
-    def __missing__(self, key: int) -> str:
-        return " "
