@@ -34,7 +34,6 @@ from sumpool.text.tokenizer import load_tokenizer, tokenizer_files
 from sumpool.text.units import UnitTokenizer
 
 SUBWORDS = "subwords.model"
-_TASK: Final = "prepare: read"
 _PART: Final = 1 << 20
 """Characters that are encoded at once."""
 _THREADS = 2
@@ -71,16 +70,15 @@ class WordSubwords(SentencePieceModel):
         self._ends = lru_cache(_CACHED_WORDS)(self._inner_ends)
 
     @classmethod
-    def train(cls, text: str, path: Path, vocabulary: int, workers: int = 1) -> "WordSubwords":
+    def train(cls, text: str, path: Path, vocabulary: int) -> "WordSubwords":
         """Train a model and write its file, with the settings of the released code: no normalization, all characters.
 
-        The same text and number of workers give the same file. A sample of the lines of a long text is read.
+        The same text gives the same file. A sample of the lines of a long text is read.
 
         Args:
             text: The text.
             path: File to write.
             vocabulary: Number of subwords; short texts give fewer.
-            workers: Threads.
 
         Raises:
             DataError: If there is no text, or it has more different characters than subwords.
@@ -88,7 +86,7 @@ class WordSubwords(SentencePieceModel):
         lines = map(str.strip, cut_at_spaces(text.replace("\n", " "), _MAX_LINE_CHARACTERS))
         sample = reservoir_sample(filter(None, lines), _SAMPLE_LINES)
         rule = "data.subwords must hold every character of the training text"
-        path.write_bytes(train_unigram(sample, vocabulary, workers, _SETTINGS, rule))
+        path.write_bytes(train_unigram(sample, vocabulary, _THREADS, _SETTINGS, rule))
         return cls.load(path)
 
     def boundaries(self, text: str) -> np.ndarray:
@@ -137,7 +135,7 @@ def prepare_text(config: TextDataConfig, folder: Path, *, skip_bad_rows: bool, r
     subwords = None
     if config.subwords:
         report(Progress("prepare: subwords"))
-        subwords = WordSubwords.train(texts["train"], folder / SUBWORDS, config.subwords, _THREADS)
+        subwords = WordSubwords.train(texts["train"], folder / SUBWORDS, config.subwords)
     # 3. Ids and boundaries, in parts between which the work can be stopped.
     table = np.full(0x110000, UNK, np.int32)
     for index, token in enumerate(tokenizer.token_bytes()):
@@ -213,7 +211,7 @@ def read_texts(
         if text or not normalize:
             read += [separator, text] if read else [text]
         characters[split] += len(text) + 1
-        report(Progress(_TASK, sum(characters.values())))
+        report(Progress("prepare: read", sum(characters.values())))
     texts = {split: "".join(read)[: limits[split]] for split, read in parts.items()}
     if config.source.path is not None:
         whole = texts["train"]
