@@ -230,4 +230,4 @@ def test_cc100(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def training_text(name: str) -> str:
     """Return the beginning of the training text of a run."""
     loaded = load_language_model(Path("runs") / name)
-    return b"".join(loaded.token_bytes[token] for token in split_of(loaded, "train")[:300]).decode()
+    return loaded.tokenizer.decode(split_of(loaded, "train")[:300].tolist())

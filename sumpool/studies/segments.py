@@ -67,7 +67,8 @@ def study_segments(run: Path | None, document: str, path: Path | None, report: R
             log_probs = loaded.model.logits(row, mask).double().log_softmax(2)[0]
             entropies = [bits(nats) for nats in (-(log_probs.exp() * log_probs).sum(1)).tolist()]
             ends = loaded.model.boundaries_of(row, mask)[0].tolist()
-        tokens = [loaded.token_bytes[token].decode("utf-8", "replace") for token in row[0].tolist()]
+        vocabulary = loaded.tokenizer.token_bytes()
+        tokens = [vocabulary[token].decode("utf-8", "replace") for token in row[0].tolist()]
         _draw(tokens, entropies, ends, path)
     return segments_of(loaded, row[0].cpu().numpy())
 

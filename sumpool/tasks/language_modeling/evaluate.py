@@ -47,21 +47,15 @@ _REPORTED = 16
 
 @dataclass(frozen=True)
 class LoadedLanguageModel(LoadedRun):
-    """A trained language model with everything that it needs.
-
-    Attributes:
-        token_bytes: UTF-8 bytes of every token; special tokens are empty.
-    """
+    """A trained language model."""
 
     recipe: LanguageModelRecipe
     model: LanguageModel
-    token_bytes: Sequence[bytes]
 
 
 def load_language_model(folder: Path | None = None, overrides: Sequence[str] = ()) -> LoadedLanguageModel:
     """Load the run folder of a language model, by default the newest; errors are those of `load_run_of_task`."""
-    run = load_run_of_task(folder, overrides, "language_modeling")
-    return LoadedLanguageModel(**vars(run), token_bytes=run.tokenizer.token_bytes())
+    return LoadedLanguageModel(**vars(load_run_of_task(folder, overrides, "language_modeling")))
 
 
 def split_of(loaded: LoadedLanguageModel, split: Split, check: Check = no_op) -> Ids:
@@ -82,9 +76,9 @@ def segments_of(loaded: LoadedLanguageModel, ids: Ids) -> tuple[str, ...]:
         return ()
     row = torch.from_numpy(np.asarray(ids).astype(np.int64))[None].to(loaded.device)
     ends = loaded.model.boundaries_of(row, torch.ones_like(row, dtype=torch.bool))[0].tolist()
-    segments, segment = [], ""
+    tokens, segments, segment = loaded.tokenizer.token_bytes(), [], ""
     for token, is_end in zip(ids.tolist(), ends, strict=True):
-        segment += loaded.token_bytes[token].decode()
+        segment += tokens[token].decode()
         if is_end:
             segments.append(segment)
             segment = ""
@@ -105,11 +99,11 @@ class LanguageModelEvaluation(Evaluation):
 
     def to_json(self) -> str:
         """Serialize the report of one model, or all reports with their differences."""
-        if len(self.reports) == 1:
-            return next(iter(self.reports.values())).to_json()
         reports = {name: asdict(report) for name, report in self.reports.items()}
         differences = [asdict(difference) for difference in self.differences]
-        return json.dumps({"models": reports, "differences": differences}, ensure_ascii=False, indent=2) + "\n"
+        several = {"models": reports, "differences": differences}
+        content = several if len(reports) > 1 else next(iter(reports.values()))
+        return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
     def tables(self) -> list[TitledTable]:
         """Lay out the scores and the lengths of the segments of each model, and the differences of several."""
@@ -192,14 +186,9 @@ def _evaluate(
                 scored.append(window)
                 if len(scored) % _REPORTED == 0 or len(scored) == len(windows):
                     report(Progress("evaluate", len(scored), len(windows)))
-        result = score_language_model(
-            (loaded.recipe.name, split, config.protocol),
-            (config.window, config.step),
-            scored,
-            config.resamples,
-            segments_of(loaded, text[: config.sample]),
-        )
-        finish_results(folder, result.to_json(), len(scored))
+        sample = segments_of(loaded, text[: config.sample])
+        result = score_language_model(loaded.recipe.name, split, config, scored, sample)
+        finish_results(folder, LanguageModelEvaluation({result.model: result}).to_json(), len(scored))
     return result, scored
 
 

@@ -5,11 +5,10 @@ The shortening factor is that of Nawrot et al. (2023): tokens per boundary. Wind
 of paired tests, as neighbouring characters depend on each other.
 """
 
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Final
 
@@ -18,6 +17,7 @@ import numpy as np
 from sumpool.errors import DataError
 from sumpool.evaluation.report import TitledTable
 from sumpool.evaluation.statistics import Estimate, Floats, PairedTest, compare, estimate_ratio, holm
+from sumpool.tasks.language_modeling.config import TextEvaluationConfig
 
 _LONGEST_BAR: Final = 16
 """Lengths of segments with a count of their own in the table; longer ones share one."""
@@ -105,10 +105,6 @@ class LanguageModelReport:
     segments: SegmentLengths | None
     sample: tuple[str, ...] = ()
 
-    def to_json(self) -> str:
-        """Serialize the report as JSON, unrounded."""
-        return json.dumps(asdict(self), ensure_ascii=False, indent=2) + "\n"
-
     def tables(self, name: str) -> list[TitledTable]:
         """Lay out the scores and the lengths of the segments of a model that is called by a name."""
         title = f"{name}, {self.split}, {self.protocol}"
@@ -133,33 +129,29 @@ class LanguageModelReport:
 
 
 def score_language_model(
-    origin: tuple[str, str, str],
-    size: tuple[int, int],
-    windows: Sequence[ScoredWindow],
-    resamples: int,
-    sample: Sequence[str] = (),
+    model: str, split: str, config: TextEvaluationConfig, windows: Sequence[ScoredWindow], sample: Sequence[str] = ()
 ) -> LanguageModelReport:
     """Aggregate the scores of windows.
 
     Args:
-        origin: Name of the model, split of the text, and protocol.
-        size: Tokens that a window reads, and tokens that it predicts.
+        model: Name of the model.
+        split: Split of the text.
+        config: Settings of the windows and of the bootstrap.
         windows: Scores of each window; at least one.
-        resamples: Resamples of the bootstrap.
         sample: Consecutive segments of the text.
     """
     tokens = [window.tokens for window in windows]
     boundaries = [window.boundaries for window in windows]
     return LanguageModelReport(
-        model=origin[0],
-        split=origin[1],
-        protocol=origin[2],
-        window=size[0],
-        step=size[1],
+        model=model,
+        split=split,
+        protocol=config.protocol,
+        window=config.window,
+        step=config.step,
         windows=len(windows),
         tokens=sum(tokens),
-        bpc=_ratio([bits(window.nats) for window in windows], tokens, resamples),
-        shortening_factor=_ratio(tokens, boundaries, resamples) if any(boundaries) else None,
+        bpc=_ratio([bits(window.nats) for window in windows], tokens, config.resamples),
+        shortening_factor=_ratio(tokens, boundaries, config.resamples) if any(boundaries) else None,
         segments=describe_lengths(window.lengths for window in windows),
         sample=tuple(sample),
     )

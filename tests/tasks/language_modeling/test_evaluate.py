@@ -103,7 +103,8 @@ def test_a_model_that_knows_nothing_needs_the_bits_of_its_vocabulary() -> None:
         nn.init.zeros_(parameter)
     windows = overlapping_windows(50, 16, 4)
     results = list(score_text(cast(LanguageModel, model), text(50), windows, batch_tokens=64, device=CPU))
-    assert score_language_model(("", "", ""), (16, 4), results, 100).bpc.mean == pytest.approx(math.log2(VOCABULARY))
+    report = score_language_model("", "", TextEvaluationConfig(), results)
+    assert report.bpc.mean == pytest.approx(math.log2(VOCABULARY))
 
 
 def test_a_signal_stops_between_batches() -> None:
@@ -201,7 +202,7 @@ def test_gumbel_boundaries_are_sampled_where_asked(folder: Path) -> None:
 def test_the_text_is_that_of_the_split(folder: Path) -> None:
     model = loaded(folder, None)
     text = split_of(model, "test")
-    decoded = b"".join(model.token_bytes[token] for token in text).decode()
+    decoded = model.tokenizer.decode(text.tolist())
     assert (folder / "text.txt").read_text().endswith(decoded)
 
 

@@ -7,6 +7,8 @@ from scipy import stats
 
 from sumpool.errors import DataError
 from sumpool.evaluation.statistics import holm
+from sumpool.tasks.language_modeling.config import TextEvaluationConfig
+from sumpool.tasks.language_modeling.evaluate import LanguageModelEvaluation
 from sumpool.tasks.language_modeling.measures import (
     DIFFERENCE_COLUMNS,
     ScoredWindow,
@@ -16,10 +18,11 @@ from sumpool.tasks.language_modeling.measures import (
     describe_lengths,
     format_p_value,
     mean_windows,
+    paired_t_test,
     score_language_model,
 )
 
-ORIGIN, SIZE = ("model", "test", "whole"), (2048, 512)
+FEW = TextEvaluationConfig(resamples=200)
 
 
 def windows(count: int = 40) -> list[ScoredWindow]:
@@ -29,7 +32,7 @@ def windows(count: int = 40) -> list[ScoredWindow]:
 
 
 def test_bpc_is_bits_over_characters_of_all_windows() -> None:
-    report = score_language_model(ORIGIN, SIZE, windows(), 200, ["the ", "qui"])
+    report = score_language_model("model", "test", FEW, windows(), ["the ", "qui"])
     nats, characters = sum(window.nats for window in windows()), 40 * 512 + 100
     assert report.bpc.mean == pytest.approx(nats / math.log(2) / characters)
     assert report.bpc.low < report.bpc.mean < report.bpc.high
@@ -38,10 +41,10 @@ def test_bpc_is_bits_over_characters_of_all_windows() -> None:
     low, high = report.bpc.low, report.bpc.high
     assert report.score_rows()[0] == ["bits per character", f"{report.bpc.mean:.4f}", f"{low:.4f} to {high:.4f}"]
     assert report.score_rows()[2:] == [["characters", f"{characters:,}", ""], ["windows", "41", ""]]
-    plain = score_language_model(ORIGIN, SIZE, [ScoredWindow(0, 9, 4.0, 0, {})], 100)
+    plain = score_language_model("model", "test", FEW, [ScoredWindow(0, 9, 4.0, 0, {})])
     assert plain.shortening_factor is None
     assert plain.segments is None
-    loaded = json.loads(report.to_json())
+    loaded = json.loads(LanguageModelEvaluation({"model": report}).to_json())
     assert loaded["sample"] == ["the ", "qui"]
     assert loaded["segments"]["counts"] == {"4": 40 * 128 + 20}
     assert loaded["bpc"]["mean"] == report.bpc.mean
@@ -81,7 +84,7 @@ def run(seed: int, shift: float = 0.0, count: int = 60) -> list[ScoredWindow]:
 
 def test_pairing_shows_what_intervals_do_not() -> None:
     first, second = run(1), run(2, shift=6.0)
-    reports = [score_language_model(("", "", ""), (8, 4), windows, 300) for windows in (first, second)]
+    reports = [score_language_model("", "", FEW, windows) for windows in (first, second)]
     (difference,) = compare_language_models({"a": first, "b": second}, 300)
     assert difference.bpc.difference.mean == pytest.approx(reports[0].bpc.mean - reports[1].bpc.mean)
     assert reports[0].bpc.high > reports[1].bpc.low
