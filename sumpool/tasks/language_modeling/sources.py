@@ -15,6 +15,7 @@ import ast
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import groupby
 from pathlib import Path
 from typing import IO, Final, Literal, final
 
@@ -99,20 +100,15 @@ def _texts(path: Path, *, divided: bool) -> Iterator[str]:
         file: IO[bytes] = open_input(path)
     except OSError as error:
         raise DataError(f"{path} must be a file that can be read, got: {error.strerror}; check the path") from error
-    lines = list[str]()
     try:
         with open_unpacked(file, path) if path.suffix in _COMPRESSED else file as content:
             if not divided:
                 yield content.read().decode("utf-8-sig")
                 return
-            for line in read_lines_limited(content, DEFAULT_LIMITS, str(path)):
-                if line.strip():
-                    lines.append(line.decode("utf-8-sig"))
-                elif lines:
-                    yield "".join(lines)
-                    lines.clear()
-            if lines:
-                yield "".join(lines)
+            lines = read_lines_limited(content, DEFAULT_LIMITS, str(path))
+            for has_text, document in groupby(lines, lambda line: bool(line.strip())):
+                if has_text:
+                    yield "".join(line.decode("utf-8-sig") for line in document)
     except UnicodeDecodeError as error:
         raise DataError(f"{path} must be UTF-8, got byte 0x{error.object[error.start]:02x}; convert it") from error
     except READ_ERRORS as error:
