@@ -10,7 +10,6 @@ from pydantic import Field
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from sumpool.core.nn.cross_entropy import cross_entropy
 from sumpool.core.nn.kernels import pointer_log_probs
 from sumpool.core.nn.layers import TiedProjection
 from sumpool.core.nn.masking import pad_id, zero_padding
@@ -222,6 +221,8 @@ class PointerOutput(Output):
         self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
     ) -> Scores:
         """Score references (batch, target); smoothing applies to the vocabulary's distribution only."""
+        from sumpool.core.nn.cross_entropy import cross_entropy  # as summaries have no reference
+
         generate, copy = (part.squeeze(-1) for part in self._gate(states, precomputed))  # (batch, target) each
         attention = self._attend(self._query(states, history), precomputed)  # (batch, target, keys)
         match = precomputed["ids"][:, None] == target[..., None]  # (batch, target, length)
@@ -329,6 +330,7 @@ class TiedOutput(Output):
         self, states: Tensor, history: Tensor, precomputed: dict[str, Tensor], target: Tensor, smoothing: float = 0.0
     ) -> Scores:
         """Score references (batch, target)."""
+        from sumpool.core.nn.cross_entropy import cross_entropy  # as summaries have no reference
 
         def distribution(part: slice) -> Tensor:
             return self.forward(states[:, part], history[:, part], precomputed)

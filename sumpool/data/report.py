@@ -19,10 +19,11 @@ from sumpool.errors import DataError
 from sumpool.io.bounded import read_regular
 from sumpool.io.manifest import REPORT
 from sumpool.settings import first_problem
-from sumpool.text.fragments import LOW_LEAK, overlap
 from sumpool.text.language import ENGLISH, split_words
 
 LONG_DOCUMENT_TOKENS = 8192
+LOW_LEAK = 0.2
+"""Fraction of leaked n-grams below which a summary counts as not copied from its document."""
 HIGH_LEAK = 0.9
 """Fraction of the summaries' 8-grams in the documents from which on a model would only learn to find them."""
 
@@ -68,6 +69,8 @@ class DocumentStats:
 
 def document_stats(example: Example, document: list[str], document_tokens: int, summary_tokens: int) -> DocumentStats:
     """Compute the statistics of a document, given its words without case and punctuation."""
+    from sumpool.text.fragments import overlap  # as reports are mostly read
+
     shared = overlap(document, split_words(example.summary))
     return DocumentStats(
         document_words=len(example.text.split()),

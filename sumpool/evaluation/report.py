@@ -21,6 +21,7 @@ from typing import final
 
 import numpy as np
 
+from sumpool.data.report import LOW_LEAK
 from sumpool.errors import RecipeError
 from sumpool.evaluation.rouge import TITLES, TYPES, VALIDATED, EvaluationConfig
 from sumpool.evaluation.scorer import ReferenceDocument, ScoredDocument
@@ -28,7 +29,6 @@ from sumpool.evaluation.scores import SCORES, read_scores
 from sumpool.evaluation.statistics import SEED, Estimate, PairedTest, compare, estimate, holm
 from sumpool.io.html import escape_html, html_page
 from sumpool.text.cleaning import Bold, escape_latex, guard_cell, one_line
-from sumpool.text.fragments import LOW_LEAK
 
 TitledTable = tuple[Sequence[str], Sequence[Sequence[str]], str, int]
 """Column titles, the cells of each row, a title, and the number of leading columns that name a row."""

@@ -17,8 +17,6 @@ from sumpool.text.language import split_words
 
 LEAK_WORDS = 8
 """Words of an n-gram that counts as leaked: so many are not the same by chance."""
-LOW_LEAK = 0.2
-"""Fraction of leaked n-grams below which a summary counts as not copied from its document."""
 _FACT = re.compile(r"(?<!\w)(?:\w*\d\w*|\w*[A-Z]\w*[A-Z]\w*|(?<=[\w,;)] )[A-Z]\w*)(?!\w)", re.ASCII)
 """Word with a digit, word with two capitals, or capitalised word within a sentence."""
 
