@@ -18,7 +18,6 @@ from sumpool.tasks.language_modeling.measures import (
     describe_lengths,
     format_p_value,
     mean_windows,
-    paired_t_test,
     score_language_model,
 )
 
