@@ -22,7 +22,7 @@ from hypothesis import settings
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.data.report import DataReport, summarize_split
 from sumpool.errors import Interrupted
-from sumpool.io.manifest import FileDigest, Manifest
+from sumpool.io.manifest import FileDigest, Kind, Manifest
 from sumpool.progress import Progress
 from sumpool.recipe.load import load_recipe
 from sumpool.recipe.schema import BaseRecipe, Recipe
@@ -346,10 +346,10 @@ def restored(folder: Path) -> Iterator[None]:
             path.write_bytes(content)
 
 
-def relist(folder: Path, name: str) -> None:
-    """List a changed file of a run in its manifest."""
-    manifest = Manifest.read(folder)
-    Manifest({**manifest.files, name: FileDigest.of(folder / name)}, manifest.facts).write(folder)
+def relist(folder: Path, name: str, kind: Kind = "run") -> None:
+    """List a changed file of a folder, of a run by default, in its manifest."""
+    manifest = Manifest.read(folder, kind)
+    Manifest({**manifest.files, name: FileDigest.of(folder / name)}, manifest.facts, kind=kind).write(folder)
 
 
 def write_run(folder: Path, recipe: str = RECIPE) -> Path:

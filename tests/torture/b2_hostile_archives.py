@@ -33,7 +33,6 @@ from sumpool.errors import SumpoolError
 from sumpool.inference.loading import load_model
 from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.run_files import RunFiles
-from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.recipe.load import load_recipe
 from sumpool.training.checkpoint import FILES, Checkpoints
 from sumpool.training.hardware import peak
@@ -178,9 +177,7 @@ def _checkpoint_with(name: str, content: bytes, work: Path) -> None:
     save_checkpoint(checkpoints, 1)
     folder = checkpoints.path(1)
     (folder / name).write_bytes(content)
-    manifest = Manifest.read(folder, "checkpoint")
-    files = {**manifest.files, name: FileDigest.of(folder / name)}
-    Manifest(files, manifest.facts, kind="checkpoint").write(folder)
+    relist(folder, name, "checkpoint")
     checkpoints.load_newest()
 
 

@@ -9,9 +9,9 @@ import safetensors.torch
 import torch
 
 from sumpool.errors import CheckpointError, ResourceError
-from sumpool.io.manifest import FileDigest, Manifest
 from sumpool.progress import Progress
 from sumpool.training.checkpoint import Checkpoint, Checkpoints, TrainingState
+from tests.conftest import relist
 
 OPERATIONS: list[tuple[object, str]] = [
     (os, "fsync"),
@@ -219,9 +219,7 @@ def test_hostile_files_that_the_manifest_lists_are_skipped(
     checkpoints = checkpoints_in(tmp_path, 1, 2)
     folder = checkpoints.path(2)
     (folder / name).write_bytes(content)
-    manifest = Manifest.read(folder, "checkpoint")
-    files = {**manifest.files, name: FileDigest.of(folder / name)}
-    Manifest(files, manifest.facts, kind="checkpoint").write(folder)
+    relist(folder, name, "checkpoint")
     note = assert_newest_is(checkpoints, 1)
     assert name in note
     assert problem in note

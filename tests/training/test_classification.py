@@ -21,7 +21,7 @@ from sumpool.tasks.classification.model import (
 from sumpool.training.config import ScheduleConfig, TrainConfig
 from sumpool.training.fit import fit
 from sumpool.training.update import Updater, halve
-from tests.training.toy import VOCABULARY, new_run, records_of
+from tests.training.toy import VOCABULARY, ToyDocuments, new_run, records_of
 
 CLASSES = 3
 CONFIG = TrainConfig(
@@ -36,7 +36,7 @@ CONFIG = TrainConfig(
 )
 
 
-class LabelledDocuments:
+class LabelledDocuments(ToyDocuments):
     """Random documents or pairs whose class is that of their first token."""
 
     def __init__(self, count: int, seed: int, *, pairs: bool) -> None:
@@ -47,13 +47,10 @@ class LabelledDocuments:
             target = parts[-pairs][:1] % CLASSES
             first, second = (Item(f"doc{seed}-{number}", ids, np.zeros(len(ids)), target) for ids in parts)
             self.items.append(join_pair(first, second, PAD) if pairs else first)
-        self.lengths = np.array([2 * max(len(part.ids) for part in split_pair(item, PAD)) for item in self.items])
 
-    def __len__(self) -> int:
-        return len(self.items)
-
-    def __getitem__(self, index: int) -> Item:
-        return self.items[index]
+    @property
+    def lengths(self) -> np.ndarray:
+        return np.array([2 * max(len(part.ids) for part in split_pair(item, PAD)) for item in self.items])
 
 
 def data(*, pairs: bool) -> TrainingData:

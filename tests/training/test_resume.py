@@ -1,9 +1,7 @@
 """Killed and resumed runs end bitwise equal to uninterrupted runs."""
 
-import multiprocessing
 import os
 import signal
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 import pytest
@@ -12,10 +10,8 @@ import torch
 from sumpool.progress import Progress
 from sumpool.training.checkpoint import Checkpoints
 from sumpool.training.fit import fit
+from tests.torture.figures import exit_code_of
 from tests.training.toy import CONFIG, DATA, new_model, new_run, trace, train
-
-PROCESSES = multiprocessing.get_context("forkserver")  # torch is imported once and every run is a fork
-PROCESSES.set_forkserver_preload(["torch._dynamo", "tests.training.test_resume"])
 
 
 @pytest.fixture(scope="module")
@@ -23,20 +19,9 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Content of an uninterrupted run."""
     first, again = (new_run(tmp_path_factory.mktemp("runs") / name) for name in ("first", "again"))
     for run in (first, again):
-        finish(start_run(run))
+        assert exit_code_of(train, run) == 0
     assert trace(first) == trace(again)
     return trace(first)
-
-
-def start_run(run: Path, place: str = "", number: int = 0) -> BaseProcess:
-    process = PROCESSES.Process(target=train_until, args=(run, place, number))
-    process.start()
-    return process
-
-
-def finish(process: BaseProcess, status: int = 0) -> None:
-    process.join()
-    assert process.exitcode == status
 
 
 def train_until(run: Path, place: str, number: int) -> None:
@@ -74,8 +59,8 @@ def test_a_run_killed_repeatedly_resumes_bitwise(uninterrupted: dict[str, str], 
         ("step", 15),
         ("fsync", 6),
     ):
-        finish(start_run(run, place, number), -signal.SIGKILL)
-    finish(start_run(run))
+        assert exit_code_of(train_until, run, place, number) == -signal.SIGKILL
+    assert exit_code_of(train, run) == 0
     assert trace(run) == uninterrupted
 
 
