@@ -19,7 +19,7 @@ from sumpool.inference.pipeline import Pipeline
 from sumpool.inference.summary import Summary
 from sumpool.ranking.content_selection import encode_source
 from sumpool.text.hf_tokenizer import HuggingFaceTokenizer
-from sumpool.text.tokenizer import Tokenizer, encode_document, join_sentences, load_tokenizer
+from sumpool.text.tokenizer import EncodedDocument, Tokenizer, encode_document, join_sentences, load_tokenizer
 from tests.conftest import story
 from tests.documents.test_source_sentences import BLOCKS, ODD, SPLITTER, parsed
 from tests.text import bart
@@ -216,10 +216,15 @@ def tokenizer(request: pytest.FixtureRequest, run_folder: Path, tmp_path: Path) 
     return take_over(learn([story(1, 40)], tmp_path / "bart"), tmp_path)
 
 
+def encoded(document: Document, tokenizer: Tokenizer) -> tuple[EncodedDocument, tuple[int, ...]]:
+    """Tokens that the model reads, and the numbers of their sentences in the document."""
+    return encode_source(document, source_sentences(document, SPLITTER), tokenizer, SPLITTER)
+
+
 def test_the_model_reads_the_prose_of_blocks(tokenizer: Tokenizer) -> None:
     document = parsed(*BLOCKS)
     sentences = source_sentences(document, SPLITTER)
-    source, indices = encode_source(document, sentences, tokenizer, SPLITTER)
+    source, indices = encoded(document, tokenizer)
     pieces = numbered_texts(source.ids.tolist(), source.sentences.tolist(), tokenizer)
     assert pieces == [sentences[index].text for index in indices]
     assert indices == (1, 2, 3, 4, 9, 10)
@@ -227,23 +232,21 @@ def test_the_model_reads_the_prose_of_blocks(tokenizer: Tokenizer) -> None:
 
 def test_the_model_reads_all_where_no_block_is_prose(tokenizer: Tokenizer) -> None:
     document = parsed(TextBlock("Gateways", "heading", 1), TextBlock("a | b", "table_row"), TextBlock("c", "caption"))
-    sentences = source_sentences(document, SPLITTER)
-    assert encode_source(document, sentences, tokenizer, SPLITTER)[1] == (0, 1, 2)
+    assert encoded(document, tokenizer)[1] == (0, 1, 2)
 
 
 def test_rules_belong_to_the_sentence_behind_them(tokenizer: Tokenizer) -> None:
     document = Document(
         "a", f"Hosts send packets.\n\n{'=' * 10}\n\nGateways drop packets.\n\n{'-' * 10}\n\nIt works there."
     )
-    sentences = source_sentences(document, SPLITTER)
-    assert encode_source(document, sentences, tokenizer, SPLITTER)[1] == (0, 1, 1, 2, 2)
+    assert encoded(document, tokenizer)[1] == (0, 1, 1, 2, 2)
 
 
 def test_a_text_without_blocks_is_encoded_as_in_training(tokenizer: Tokenizer) -> None:
     for text in (ODD, story(1, 50), "", "A HEADING\nHosts send (packets. To) gateways.It works. Well."):
         document = Document("a", text)
         sentences = source_sentences(document, SPLITTER)
-        source, indices = encode_source(document, sentences, tokenizer, SPLITTER)
+        source, indices = encoded(document, tokenizer)
         expected = join_sentences(
             tokenizer.encode_batch(tokenizer.split_sentences(text, SPLITTER)), tokenizer.vocab_size
         )
@@ -258,10 +261,9 @@ def test_a_text_without_blocks_is_encoded_as_in_training(tokenizer: Tokenizer) -
 
 def test_sentences_are_encoded_in_batches(run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tokenizer, document = load_tokenizer(run_folder), Document("a", f"{story(1, 20)}\n\n{ODD}")
-    sentences = source_sentences(document, SPLITTER)
-    whole, whole_indices = encode_source(document, sentences, tokenizer, SPLITTER)
+    whole, whole_indices = encoded(document, tokenizer)
     monkeypatch.setattr("sumpool.ranking.content_selection._BATCH_SENTENCES", 3)
-    batched, batched_indices = encode_source(document, sentences, tokenizer, SPLITTER)
+    batched, batched_indices = encoded(document, tokenizer)
     assert batched.ids.tolist() == whole.ids.tolist()
     assert batched.sentences.tolist() == whole.sentences.tolist()
     assert batched_indices == whole_indices
@@ -270,9 +272,8 @@ def test_sentences_are_encoded_in_batches(run_folder: Path, monkeypatch: pytest.
 def test_pieces_without_tokens_take_no_number(run_folder: Path) -> None:
     tokenizer = load_tokenizer(run_folder)
     document = parsed(TextBlock("Hosts send."), TextBlock("\u3164\u200b x"), TextBlock("Gateways drop packets."))
-    sentences = source_sentences(document, SPLITTER)
-    assert encode_source(document, sentences, tokenizer, SPLITTER)[1] == (0, 1, 2)
-    assert encode_source(parsed(), (), tokenizer, SPLITTER)[1] == ()
+    assert encoded(document, tokenizer)[1] == (0, 1, 2)
+    assert encoded(parsed(), tokenizer)[1] == ()
 
 
 def numbered_texts(ids: list[int], sentences: list[int], tokenizer: Tokenizer) -> list[str]:
@@ -287,9 +288,7 @@ def test_sentences_of_a_bart_keep_the_spaces_between_them(tmp_path: Path) -> Non
     tokenizer = take_over(learn([story(1, 40)], tmp_path / "bart"), tmp_path)
     assert isinstance(tokenizer, HuggingFaceTokenizer)
     document = parsed(TextBlock("Hosts send packets."), TextBlock("Gateways drop them."))
-    sentences = source_sentences(document, SPLITTER)
-    ids = encode_source(document, sentences, tokenizer, SPLITTER)[0].ids.tolist()
-    assert tokenizer.decode(ids) == "Hosts send packets. Gateways drop them."
+    assert tokenizer.decode(encoded(document, tokenizer)[0].ids.tolist()) == "Hosts send packets. Gateways drop them."
 
 
 LONG = Document("long", story(1, 120))

@@ -22,6 +22,8 @@ from sumpool.text.sentences import SentenceSplitter
 from sumpool.workflows.summarize import summarize
 from tests.conftest import relist, restored, story
 from tests.documents.test_source_sentences import parsed
+from tests.inference.test_extraction import words
+from tests.inference.test_model_summaries import with_settings
 from tests.ranking.planted import example
 from tests.ranking.test_sentence_selector import TEXTS, document
 
@@ -155,18 +157,9 @@ finally:
 SPLITTER = SentenceSplitter()
 
 
-def words(amount: int) -> LengthTarget:
-    return LengthTarget(amount, False, amount)
-
-
 @pytest.fixture
 def loaded(run_folder: Path) -> LoadedModel:
     return load_model(run_folder)
-
-
-def with_length(loaded: LoadedModel, length: str, mode: str = "abstractive") -> LoadedModel:
-    settings = loaded.recipe.summarize.model_copy(update={"length": length, "mode": mode})
-    return replace(loaded, recipe=loaded.recipe.model_copy(update={"summarize": settings}))
 
 
 def test_lengths_are_resolved_for_a_document(loaded: LoadedModel) -> None:
@@ -176,7 +169,7 @@ def test_lengths_are_resolved_for_a_document(loaded: LoadedModel) -> None:
         ("3s", LengthTarget(3, True, 98)),
         ("long", LengthTarget(40, False, 52)),
     ):
-        usual = replace(with_length(loaded, length), lengths=Lengths(10, 50, 26))
+        usual = replace(with_settings(loaded, length=length, mode="abstractive"), lengths=Lengths(10, 50, 26))
         document = Document("a", "word " * 300)
         assert Pipeline.of(usual).read(document).target == expected
         between = replace(usual, lengths=Lengths(12, 40))
@@ -196,17 +189,17 @@ def test_faults_of_written_summaries() -> None:
 def test_documents_with_little_prose_say_so(loaded: LoadedModel) -> None:
     rows = [TextBlock(f"Gateway {number} | drops | packets", "table_row") for number in range(60)]
     document = parsed(TextBlock(story(1, 3)), *rows)
-    (summary,) = Pipeline.of(with_length(loaded, "90w", "extractive")).summarize([document])
+    (summary,) = Pipeline.of(with_settings(loaded, length="90w", mode="extractive")).summarize([document])
     given = len(summary.text.split())
     assert given < 81
     assert summary.cause.endswith(f"asked for 90 words, whole sentences of prose give {given}")
-    (longer,) = Pipeline.of(with_length(loaded, "5s", "extractive")).summarize([document])
+    (longer,) = Pipeline.of(with_settings(loaded, length="5s", mode="extractive")).summarize([document])
     assert "asked for 5 sentences" in longer.cause
 
 
 def summaries(loaded: LoadedModel, length: str, mode: str) -> list[Summary]:
     documents = [Document(str(number), story(number, 30)) for number in range(3)]
-    return list(Pipeline.of(with_length(loaded, length, mode)).summarize(documents))
+    return list(Pipeline.of(with_settings(loaded, length=length, mode=mode)).summarize(documents))
 
 
 @pytest.mark.parametrize("mode", ["abstractive", "extractive"])
@@ -232,7 +225,7 @@ def test_every_mode_obeys_a_number_of_sentences(loaded: LoadedModel, mode: str) 
 def test_documents_with_blocks_obey(loaded: LoadedModel, length: str) -> None:
     paragraphs = [TextBlock(text) for number in range(3) for text in story(number, 40).split("\n\n")]
     document = parsed(TextBlock("Gateways", "heading", 1), *paragraphs)
-    (summary,) = Pipeline.of(with_length(loaded, length, "extractive")).summarize([document])
+    (summary,) = Pipeline.of(with_settings(loaded, length=length, mode="extractive")).summarize([document])
     asked = {"40w": 40, "4s": 4, "10%": len(document.text.split()) / 10}[length]
     amount = len(summary.sentences) if length == "4s" else len(summary.text.split())
     assert abs(amount - asked) <= (0 if length == "4s" else 0.1 * asked)

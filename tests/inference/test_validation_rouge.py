@@ -44,28 +44,30 @@ def rouge(loaded: LoadedModel, references: list[str], check: Check = no_op) -> M
     model = loaded.recipe.model
     data = TrainingData(documents, documents, model.source_length, model.target_length, seed=1)
     report = DataReport.load(loaded.folder)
-    data = replace(data, validation=documents)
     setup = TrainingSetup(loaded.folder, report, loaded.tokenizer, data, loaded.model)
     return validation_rouge(loaded.recipe, setup, check)()[0]
 
 
-def test_the_first_documents_are_summarised_and_scored(loaded: LoadedModel) -> None:
+@pytest.fixture(scope="module")
+def generated(loaded: LoadedModel) -> list[str]:
+    """Summaries of the documents."""
     generator = Generator(loaded.model, loaded.tokenizer, loaded.recipe.summarize, loaded.lengths)
-    generated = [summary.text for summary in generator.generate(items_of(loaded))]
+    return [summary.text for summary in generator.generate(items_of(loaded))]
+
+
+def test_the_first_documents_are_summarised_and_scored(loaded: LoadedModel, generated: list[str]) -> None:
     assert rouge(loaded, generated) == {"rouge1": 100.0, "rouge2": 100.0, "rougeLsum": 100.0}
     assert rouge(loaded, [*generated[:3], "other"])["rouge1"] == 100.0
     assert rouge(loaded, ["other", *generated[1:]])["rouge1"] == pytest.approx(200 / 3)
 
 
-def test_standard_error_of_the_selecting_score_is_given(loaded: LoadedModel) -> None:
+def test_standard_error_of_the_selecting_score_is_given(loaded: LoadedModel, generated: list[str]) -> None:
     recipe = loaded.recipe
     selecting = recipe.model_copy(update={"train": recipe.train.model_copy(update={"select_by": "rouge2"})})
     by_rouge = replace(loaded, recipe=selecting)
     references = [loaded.tokenizer.decode([5])] * 4
     scores = rouge(by_rouge, references)
     assert scores["rouge2_standard_error"] == pytest.approx(0)
-    generator = Generator(loaded.model, loaded.tokenizer, loaded.recipe.summarize, loaded.lengths)
-    generated = [summary.text for summary in generator.generate(items_of(loaded))]
     scores = rouge(by_rouge, ["other", *generated[1:]])
     assert scores["rouge2"] == pytest.approx(200 / 3)
     assert scores["rouge2_standard_error"] == pytest.approx(100 / 3)  # stdev of 0, 1 and 1, by the root of 3
