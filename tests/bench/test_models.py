@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from sumpool.bench.config import BenchConfig, Workload
-from sumpool.bench.measures import Timing, Work, profile_model
+from sumpool.bench.measures import Timing, profile_model
 from sumpool.bench.models import CostModel, LengthSweep, bench, measure_models, model_result, step_rows, with_steps
 from sumpool.bench.results import BenchReport, Result, Row, Table, where
 from sumpool.bench.workload import WORKLOADS, Contender, Documents, Subject
@@ -19,7 +19,7 @@ from sumpool.io.manifest import SHIPPED
 from sumpool.progress import Progress, no_op
 from sumpool.text.tokenizer import load_tokenizer
 from sumpool.training.hardware import peak
-from tests.bench.conftest import CONDITIONS, CPU, POOLED
+from tests.bench.conftest import CONDITIONS, CPU, POOLED, Time
 
 MEBI = 2**20
 
@@ -172,19 +172,6 @@ def test_only_what_grows_is_taken_to_grow(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 pytestmark = pytest.mark.usefixtures("small_probes")
-
-
-@dataclass
-class Time:
-    """Time that passes only while something is measured."""
-
-    now: float = 0.0
-
-    def clock(self, work: Work, device: torch.device) -> float:
-        del device
-        before = self.now
-        work()
-        return self.now - before
 
 
 @dataclass

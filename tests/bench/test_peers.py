@@ -16,7 +16,6 @@ import pytest
 import torch
 
 from sumpool.bench.config import BenchConfig, Workload
-from sumpool.bench.measures import Work
 from sumpool.bench.peers import (
     BUILDS,
     RUNTIMES,
@@ -42,7 +41,7 @@ from sumpool.core.output import TiedOutputConfig
 from sumpool.errors import RecipeError
 from sumpool.progress import Progress, no_op
 from sumpool.special_tokens import EOS
-from tests.bench.conftest import CONDITIONS, CPU, LAYER
+from tests.bench.conftest import CONDITIONS, CPU, LAYER, Time
 
 CONFIG = ModelConfig(
     dim=16,
@@ -311,10 +310,9 @@ SECONDS = {"fp32": {"encode": 3.0, "generate": 5.0}, "bf16": {"encode": 1.0, "ge
 class TimedPeer(Contender):
     """A system whose time is known; it has no training."""
 
-    now = 0.0
-
-    def __init__(self, precision: str) -> None:
+    def __init__(self, precision: str, time: Time) -> None:
         self.precision = precision
+        self.time = time
         self.calls: list[tuple[str, int, int]] = []
 
     def encode(self, documents: Documents) -> str | None:
@@ -329,19 +327,14 @@ class TimedPeer(Contender):
 
     def _spend(self, workload: str, documents: Documents, tokens: int) -> str | None:
         self.calls.append((workload, documents.ids.size(1), tokens))
-        TimedPeer.now += SECONDS[str(self.precision)][workload]
+        self.time.now += SECONDS[str(self.precision)][workload]
         return self.precision
 
 
 def test_the_fastest_of_each_workload(monkeypatch: pytest.MonkeyPatch) -> None:
-    def clock(work: Work, device: torch.device) -> float:
-        del device
-        before = TimedPeer.now
-        work()
-        return TimedPeer.now - before
-
-    monkeypatch.setattr("sumpool.bench.peers.clock", clock)
-    built = {name: TimedPeer(name) for name in SECONDS}
+    time = Time()
+    monkeypatch.setattr("sumpool.bench.peers.clock", time.clock)
+    built = {name: TimedPeer(name, time) for name in SECONDS}
     builds: list[str] = []
 
     def build(name: str) -> TimedPeer:
