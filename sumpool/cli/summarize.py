@@ -151,6 +151,10 @@ def summarize(
     with 3 if a document has no summary; all others have theirs.
     """
     from sumpool.documents.read import join_documents, read_all
+    from sumpool.documents.worker import WORKERS
+
+    if not ray:
+        WORKERS.prepare()  # while the rest is imported
     from sumpool.inference.run_files import choose_model, trained_field
     from sumpool.workflows.summarize import summarize as run_summarize
 

@@ -109,6 +109,12 @@ class Workers:
             else:
                 _end(process)
 
+    def prepare(self) -> None:
+        """Start a process for the first content while this process does something else."""
+        with suppress(ResourceError), self._taking:  # `read` tells why none can be started
+            process = self._take()
+            self._idle.append(process)
+
     def close(self) -> None:
         """End the processes and what they have started, if they are of this process."""
         while self._idle and self._parent == os.getpid():

@@ -105,6 +105,13 @@ def test_a_document_that_takes_too_much_memory_is_one_with_a_reason(workers: Wor
     assert read(workers, PDF)[0].text.startswith("Hosts send packets")
 
 
+def test_a_process_that_is_prepared_reads_the_first_content(workers: Workers) -> None:
+    workers.prepare()
+    prepared = list(workers._idle)
+    assert read(workers, b"Hosts send packets.", ".txt")[0].text == "Hosts send packets."
+    assert workers._idle == prepared
+
+
 def test_a_process_that_was_killed_is_started_again(workers: Workers) -> None:
     for _ in range(2):
         assert read(workers, PDF)[0].blocks
