@@ -8,7 +8,6 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Final, TypeVar
 
 import numpy as np
@@ -31,6 +30,62 @@ _COMMON = 15
 """Most frequent content words of the document, whose number in a sentence is a feature."""
 _CHARACTERS = tuple(map(re.compile, (r"\d", r"\b[A-Z]", "[\"']", "[`\u201c\u201d\u2018\u2019]", r"[^\w\s.,;:()-]")))
 """Digits, capitals, straight and other quotation marks, and marks of any kind."""
+FEATURES: Final = (
+    "position",
+    "log_index",
+    "log_index_from_end",
+    "index_in_section",
+    "log_paragraph_in_section",
+    "log_paragraph",
+    "index_in_paragraph",
+    "paragraph_size",
+    "from_end_of_paragraph",
+    "is_list_item",
+    "section_position",
+    "log_section",
+    "log_section_size",
+    "section_share",
+    "is_before_headings",
+    "log_sections",
+    "log_sentences",
+    "log_words",
+    "word_length",
+    "digits",
+    "capitals",
+    "brackets",
+    "commas",
+    "quotes",
+    "marks",
+    "ends_with_full_stop",
+    "ends_with_colon",
+    "is_question",
+    "starts_in_lower_case",
+    "log_words_before",
+    "log_document_words",
+    "mean_words",
+    "centrality",
+    "centrality_rank",
+    "frame_centrality",
+    "frame_centrality_rank",
+    "is_in_frame",
+    "paragraph_centrality",
+    "content_words",
+    "common_words",
+    "mean_log_frequency",
+    "max_log_frequency",
+    "first_mentions",
+    "later_mentions",
+    "title_overlap",
+    "title_recall",
+    "has_title",
+    "title_in_opening",
+    "frequency_in_opening",
+    "heading_overlap",
+    "section_overlap",
+    "first_overlap",
+    "previous_overlap",
+)
+"""Names of the features, in the order of the columns."""
 
 
 @dataclass(frozen=True)
@@ -72,9 +127,16 @@ def sentence_features(
     headings = [tuple(split_words(heading, language)) for heading in structure.headings]
     rows = np.searchsorted(structure.indices, candidates)
     values = np.empty((len(rows), len(FEATURES)), np.float32)
-    groups = _groups(texts, words, headings, split_words(title, language), structure, language)
-    for column, of_prose in enumerate(chain.from_iterable(group.values() for group in groups)):
-        values[:, column] = of_prose[rows]
+
+    def fill(group: Mapping[str, Values]) -> None:
+        for name, column in group.items():
+            values[:, FEATURES.index(name)] = column[rows]
+
+    # a group at a time, as a book has a hundred thousand sentences
+    fill(_structure_features(structure))
+    fill(style_features(texts, words))
+    for group in lexical_features(words, headings, split_words(title, language), structure, language):
+        fill(group)
     return SentenceFeatures(
         values, words.part(rows), tuple(headings[section] for section in structure.section[rows].tolist())
     )
@@ -116,20 +178,6 @@ def outline(sentences: Sequence[SourceSentence]) -> Outline:
     is_first = np.ones(len(indices), np.int64)
     is_first[1:] = block[1:] != block[:-1]
     return Outline(indices, section, np.cumsum(is_first) - 1, item.astype(bool), tuple(headings))
-
-
-def _groups(
-    texts: Sequence[str],
-    words: SentenceWords,
-    headings: Sequence[Sequence[str]],
-    title: Sequence[str],
-    structure: Outline,
-    language: str,
-) -> Iterator[Mapping[str, Values]]:
-    """Yield the features of all sentences of prose by name, a group at a time, as a book has a hundred thousand."""
-    yield _structure_features(structure)
-    yield style_features(texts, words)
-    yield from lexical_features(words, headings, title, structure, language)
 
 
 def _structure_features(structure: Outline) -> dict[str, Values]:
@@ -231,15 +279,15 @@ def lexical_features(
     # The first content words of a sentence mostly are its subject.
     is_opening = np.arange(len(content.numbers)) - content.starts[content.sentence] < _OPENING
     logarithm = np.log(np.maximum(np.bincount(graph.word, graph.count, graph.words), 1))
-    openings, opening_words = content.sentence[is_opening], content.numbers[is_opening]
+    for name, values in (("title_in_opening", title_words), ("frequency_in_opening", logarithm)):
+        of_words = values[content.numbers[is_opening]]
+        yield {name: np.bincount(content.sentence[is_opening], of_words, graph.sentences) / _OPENING}
     shared = np.isin(structure.section[graph.sentence] * graph.words + graph.word, heading_of * graph.words + word_of)
     sizes = np.array([max(len(heading), 2) for heading in heading_words])
     yield {
         "title_overlap": _mean(graph, title_words[graph.word]),
         "title_recall": graph.sum_by_sentence(title_words[graph.word]) / max(title_words.sum(), 1),
         "has_title": np.full(graph.sentences, float(bool(title))),
-        "title_in_opening": np.bincount(openings, title_words[opening_words], graph.sentences) / _OPENING,
-        "frequency_in_opening": np.bincount(openings, logarithm[opening_words], graph.sentences) / _OPENING,
         "heading_overlap": _mean(graph, weights[graph.word]),
         "section_overlap": graph.sum_by_sentence(shared.astype(np.float64)) / sizes[structure.section],
         "first_overlap": _mean(graph, np.isin(graph.word, graph.word[graph.sentence < _FIRST]).astype(np.float64)),
@@ -297,7 +345,3 @@ def _frequencies(graph: WordGraph) -> dict[str, Values]:
 def _mean(graph: WordGraph, values: Values) -> Values:
     """Return the mean over the distinct words of each sentence, from the values of edges."""
     return graph.sum_by_sentence(values) / np.maximum(np.bincount(graph.sentence, minlength=graph.sentences), 1)
-
-
-FEATURES: Final = tuple(chain.from_iterable(_groups((), SentenceWords.of(()), [()], (), outline(()), ENGLISH)))
-"""Names of the features, in the order of the columns; those of a ranker's file must be the same."""
