@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sumpool.cli.console import screen, table, working, wrap
-from sumpool.cli.options import Changes, tokens
+from sumpool.cli.options import Changes, token_count
 from sumpool.errors import RecipeError
 from sumpool.io.manifest import run_folder
 
@@ -39,7 +39,7 @@ def bench(
     run: Annotated[
         Path | None, typer.Argument(metavar="[RUN]", help="The run (corpus and start, by default that of summarize).")
     ] = None,
-    lengths: Annotated[list[int] | None, tokens("--length", "Source tokens; may be given often.")] = None,
+    lengths: Annotated[list[int] | None, token_count("--length", "Source tokens; may be given often.")] = None,
     out: Out = None,
     latex: Latex = None,
     csv: Csv = None,

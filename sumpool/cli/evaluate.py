@@ -13,7 +13,7 @@ from sumpool.io.manifest import SHIPPED, run_folder
 
 Split = Literal["train", "validation", "test"]
 EqualLength = Literal["shortest", "references"]
-Files = Literal["text", "html", "pdf"]
+FileFormat = Literal["text", "html", "pdf"]
 
 
 def evaluate(
@@ -53,7 +53,8 @@ def evaluate(
         choice("--equal-length", EqualLength, "Cut the summaries of a document to one length in the table."),
     ] = None,
     files: Annotated[
-        Files | None, choice("--files", Files, "Write each document to a file of this format and read it first.")
+        FileFormat | None,
+        choice("--files", FileFormat, "Write each document to a file of this format and read it first."),
     ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write a report with the best and worst summaries as HTML.")

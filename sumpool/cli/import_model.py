@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from sumpool.cli.console import print_message, working
-from sumpool.cli.options import choice, tokens
+from sumpool.cli.options import choice, token_count
 
 Attention = Literal["keep", "sliding_window", "blockwise"]
 CrossAttention = Literal["keep", "hepos"]
@@ -26,10 +26,10 @@ def import_model(
         choice("--cross-attention", CrossAttention, "Cross-attention of the decoder; all weights are kept."),
     ] = "keep",
     window: Annotated[
-        int | None, tokens("--window", "Window size (both sides together) or block size, in tokens.")
+        int | None, token_count("--window", "Window size (both sides together) or block size, in tokens.")
     ] = None,
     positions: Annotated[
-        int | None, tokens("--positions", "Maximum document length in tokens; default: that of the model.")
+        int | None, token_count("--positions", "Maximum document length in tokens; default: that of the model.")
     ] = None,
     extend: Annotated[
         Extend,

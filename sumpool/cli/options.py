@@ -37,7 +37,7 @@ def whole_number(
     return typer.Option(name, metavar=metavar, parser=parse, help=description, envvar=envvar)
 
 
-def tokens(name: str, description: str) -> Any:  # noqa: ANN401 - as typer.Option
+def token_count(name: str, description: str) -> Any:  # noqa: ANN401 - as typer.Option
     """Return an option that takes the length of a document."""
     return whole_number(name, description, 1, 10_000_000, metavar="TOKENS")
 
