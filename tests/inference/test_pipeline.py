@@ -181,6 +181,7 @@ def test_faults_of_written_summaries() -> None:
     assert length_fault(words(10), text, "a " * 10, SPLITTER) == ""
     assert length_fault(words(10), text, "a " * 12, SPLITTER) == "asked for 10 words, the model wrote 12"
     assert length_fault(words(10), "Hosts send.", "Hosts send.", SPLITTER) == "asked for 10 words, the document has 2"
+    assert length_fault(words(2), "Hosts send.", "Hosts send.", SPLITTER) == "asked for 2 words, the document has 2"
     two = LengthTarget(2, True, 9)
     assert length_fault(two, text, "Hosts send. Gateways drop.", SPLITTER) == ""
     assert length_fault(two, text, "Hosts send.", SPLITTER) == "asked for 2 sentences, the model wrote 1"

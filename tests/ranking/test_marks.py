@@ -87,6 +87,7 @@ def test_of_long_documents_beginning_and_end_are_shown() -> None:
     shown = shown_indices(many)
     assert len(shown) == HEAD + TAIL
     assert shown[HEAD - 1 : HEAD + 1] == [HEAD - 1, HEAD + 50]
+    assert shown_indices(many[: HEAD + TAIL]) == list(range(HEAD + TAIL))
     text = numbered_text(many)
     assert text.count("[...]") == 1
     assert f"{HEAD - 1}: Sentence {HEAD - 1}." in text

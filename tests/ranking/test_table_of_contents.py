@@ -68,6 +68,7 @@ def test_common_headings_are_those_of_several_documents() -> None:
     ]
     features = [sentence_features(sentences, find_candidates(sentences), "", "en") for _, sentences in documents]
     assert common_headings(features) == {"see also"}
+    assert common_headings(features[:3]) == {"see also"}
     assert common_headings(features[:2]) == frozenset()
 
 

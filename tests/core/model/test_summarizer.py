@@ -11,6 +11,7 @@ from sumpool.core.model.encoder import Memory
 from sumpool.core.model.summarizer import SummarizationModel
 from sumpool.core.nn.layers import Dropout
 from sumpool.core.nn.positions import sinusoid
+from sumpool.core.tokens import Tokens
 from sumpool.settings import kinds
 from sumpool.special_tokens import BOS, PAD
 from tests.core.batches import mask_of
@@ -291,6 +292,13 @@ def test_the_loss_is_minimal_at_the_median() -> None:
         length: float(predictor.loss(torch.tensor(float(length)).log().expand(3), target)) for length in range(5, 120)
     }
     assert min(losses, key=losses.__getitem__) == 12
+
+
+@torch.no_grad()
+def test_lengths_of_empty_documents_are_predicted() -> None:
+    states = torch.randn(2, 3, 8)
+    lengths = LengthPredictor(8, PAD)(Tokens.of_states(states, mask_of(3, 0)))
+    assert lengths.isfinite().all()
 
 
 @torch.no_grad()

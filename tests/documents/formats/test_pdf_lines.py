@@ -2,6 +2,7 @@ from sumpool.documents.pdf.blocks import (
     Body,
     Group,
     Vocabulary,
+    classify_lines,
     compose_blocks,
     find_title,
     group_lines,
@@ -80,6 +81,16 @@ def test_the_size_of_a_line_is_that_of_its_longest_part() -> None:
     assert (printed.size, printed.y) == (10, 100)
 
 
+def test_styles_have_shares_of_the_characters() -> None:
+    segments = [Segment("x", 72, 76, 100, 10, math=1.0), Segment("now", 90, 200, 100, 10)]
+    assert PrintedLine(segments, 1, 0, 72, 500).share("math") == 0.25
+
+
+def test_lines_with_a_relation_and_few_letters_are_formulas() -> None:
+    lines = [line("a=b", 100), line("a=", 200), line("Set a = b where boats sail.", 300)]
+    assert classify_lines(lines, BODY) == ["formula", "text", "text"]
+
+
 def test_a_label_without_a_mark_is_a_caption_in_another_style() -> None:
     text = "Figure 3 The harbour at night"
     for printed, is_caption in [
@@ -148,6 +159,9 @@ def test_marks_of_notes_are_dropped_and_powers_kept() -> None:
     (word,) = join_runs([run("harbour", 10, 40), run("3", 40, 43, **raised), run("is", 46, 52)])
     (power,) = join_runs([run("10", 10, 20), run("6", 20, 23, **raised), run("boats", 26, 50)])
     assert (word.text, power.text) == ("harbour is", "10⁶ boats")
+    for size, text in [(8.7, "10⁶ boats"), (8.8, "106 boats")]:
+        (power,) = join_runs([run("10", 10, 20), run("6", 20, 23, 96, size), run("boats", 26, 50)])
+        assert power.text == text
     (note,) = join_runs([run("3", 10, 13, **raised), run("A note", 14, 40, size=8.0)])
     assert (note.text, note.mark) == ("A note", "3")
 
