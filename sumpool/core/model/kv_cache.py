@@ -140,9 +140,7 @@ class CompactingCache(BeamCache):
             length=cache.length + 1,
             steps=cache.steps + 1,
         )
-        slots = cache.slots[:, None].expand(-1, beams, -1)
-        newest = newest_ancestry(beams, slots.device).expand_as(slots)
-        cache.ancestry_bias.scatter_(2, slots, newest)
+        cache.ancestry_bias.scatter_(2, cache.slots[..., None], 0.0)  # a slot of its own for each beam
         return cache
 
     def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
