@@ -240,9 +240,7 @@ def _advance(
         ranked = sorted(zip(scores, indices, strict=True), key=lambda candidate: (-candidate[0], candidate[1]))
         first = document.live[0]
         origins.append(
-            document.advance(
-                (total, *divmod(int(candidate), vocab)) for total, candidate in ranked if total > -math.inf
-            )
+            document.advance((total, *divmod(candidate, vocab)) for total, candidate in ranked if total > -math.inf)
         )
         if not document.live and not document.ended:
             document.end(first.tokens, first.log_prob + float(eos_log_probs[index * beams]), len(first.tokens) + 1)
@@ -288,19 +286,18 @@ def forbid(
         log_probs[indices[0], indices[1]] = -math.inf
 
 
-def _top(scores: Tensor, count: int) -> tuple[list[list[float]], list[list[float]]]:
+def _top(scores: Tensor, count: int) -> tuple[list[list[float]], list[list[int]]]:
     """Copy the `count` highest scores of each row (batch, candidates) and their indices to the host.
 
     They are in any order; of equal scores at the cut the first ones are taken. `topk` may take any: rows with equal
-    scores on both sides are sorted, which is rare. Scores and indices are one copy, for which the host waits once.
+    scores on both sides are sorted, which is rare.
     """
     if count == 1:
         indices = scores.argmax(-1, keepdim=True)
         best = scores.gather(-1, indices)
     else:
         best, indices = scores.topk(min(count + 1, scores.size(-1)))  # one more shows ties at the cut
-    rows = torch.cat([best.double(), indices.double()], dim=1).tolist()  # exact up to 2^53
-    values, columns = [row[: best.size(1)] for row in rows], [row[best.size(1) :] for row in rows]
+    values, columns = best.tolist(), indices.tolist()
     for row, ordered in enumerate(values):
         if len(ordered) > count and ordered[count - 1] == ordered[count] > -math.inf:
             stable = scores[row].sort(stable=True, descending=True)
