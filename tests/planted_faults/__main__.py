@@ -126,9 +126,10 @@ def _kill(group: int) -> None:
 
 
 def copy_tree(folder: Path) -> Path:
-    """Copy the files of the working tree that git does not ignore."""
+    """Copy the files of the working tree that git does not ignore, and compiled kernels."""
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    for name in subprocess.run(listing, cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0"):
+    names = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True).stdout.decode().split("\0")
+    for name in [*names, "sumpool/core/nn/libkernels.so.1"]:
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
