@@ -217,7 +217,12 @@ def _closest(scores: Values, counts: NDArray[np.int64], target: "LengthTarget") 
 
 
 def select_expected(
-    texts: Sequence[str], scores: Values, samples: Sequence[str] = (), *, length: float | None = None
+    texts: Sequence[str],
+    scores: Values,
+    samples: Sequence[str] = (),
+    *,
+    length: float | None = None,
+    language: str = ENGLISH,
 ) -> list[int]:
     """Select sentences greedily while the expected F1 of the selection rises, summed over words and pairs of words.
 
@@ -227,14 +232,16 @@ def select_expected(
         samples: Sampled summaries; without any, scores alone say what is expected.
         length: Words of the reference, of which a selection has at most 1.4 times as many, or one sentence; None takes
             the mean of the samples, of which there must be one, and does not limit the selection.
+        language: Code of the language of the texts.
 
     Returns:
         Indices of the selected candidates, best first; empty if no n-gram is expected.
     """
-    # Imported here, as other documents do not need the tokenizer of ROUGE.
-    from sumpool.evaluation.rouge import RougeTokenizer
+    # Imported here, as other documents do not need the tokenizers of ROUGE.
+    from sumpool.evaluation.rouge import RougeTokenizer, UnicodeTokenizer
 
-    tokenize = RougeTokenizer(stemmer=True).tokenize
+    # English keeps the tokenizer that begins faster; that of rouge-score finds no words of other scripts.
+    tokenize = (RougeTokenizer if language == ENGLISH else UnicodeTokenizer)(stemmer=True).tokenize
     sampled = [tokenize(sample) for sample in samples]
     if samples:
         words = [tokenize(text) for text in texts]
@@ -243,6 +250,8 @@ def select_expected(
     else:  # the scores alone say which candidates are compared, and stemming takes longer than the rest
         indices = np.sort(np.argsort(-scores, kind="stable")[:_MAX_CANDIDATES])
         near = [tokenize(texts[index]) for index in indices]
+    if length is not None and language != ENGLISH:  # a Chinese character is half a word, and a token
+        length *= sum(map(len, near)) / max(sum(word_count(texts[index]) for index in indices), 1)
     tables = [_ExpectedNgrams(order, near, scores[indices], sampled, length) for order in _ORDERS]
     sizes = np.array([len(words) for words in near])
     longest = np.inf if length is None else _EXPECTED_OVERRUN * length

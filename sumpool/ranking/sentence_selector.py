@@ -247,7 +247,8 @@ class SentenceSelector:
         if self.is_in_domain(candidates):
             length = None if samples and not target else _EXPECTED * budget
             scores = (candidates.scores - _COSTS * choice.costs)[wanted]
-            chosen = [wanted[index] for index in select_expected(wanted_texts, scores, samples or (), length=length)]
+            rows = select_expected(wanted_texts, scores, samples or (), length=length, language=language)
+            chosen = [wanted[index] for index in rows]
         if not chosen and target:
             words_left = math.ceil(budget / OVERRUN)  # so that summaries are as long as asked for, not a tenth longer
             rows = select(wanted_texts, preferences[wanted], words_left, language, most_overlap=most_overlap)

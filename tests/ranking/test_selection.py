@@ -5,6 +5,7 @@ from sumpool.core.decoding.config import LengthTarget
 from sumpool.documents.source_sentences import SourceSentence
 from sumpool.evaluation.rouge import Agreement, Rouge
 from sumpool.ranking.selection import adjust_length, find_candidates, select, select_expected, usual_words
+from sumpool.text.language import word_count
 from sumpool.text.sentences import SentenceSplitter
 from tests.conftest import story
 
@@ -190,6 +191,19 @@ def test_without_samples_the_scores_and_the_length_select() -> None:
     assert select_expected(["a b"], np.array([-0.1]), length=10) == []
     many = [f"w{number}" for number in range(100)]
     assert select_expected(many, np.arange(100) / 100, length=3) == [99, 98, 97, 96]
+
+
+def test_expected_words_are_those_of_any_script() -> None:
+    for language, sentences, sample in [
+        ("ru", ["Хосты шлют пакеты", "Это быстро", "Шлюзы теряют кадры"], "хосты шлют пакеты"),
+        ("zh", ["主机发送数据包。", "今天很快。", "网关丢弃帧。"], "主机发送数据包"),
+        ("fr", ["L'été arrive", "Il est là", "La forêt brûle"], "l'été"),
+    ]:
+        assert select_expected(sentences, np.zeros(3), [sample], language=language) == [0]
+        scores = np.array([0.9, 0.1, 0.8])
+        words = word_count(sentences[0] + sentences[2])
+        assert select_expected(sentences, scores, length=words, language=language) == [0, 2]
+        assert select_expected(sentences, scores, length=words / 2, language=language) == [0]
 
 
 def test_a_given_length_limits_the_selection() -> None:
