@@ -148,7 +148,7 @@ def test_a_row_that_fails_is_a_line_and_is_tried_again(
         return train(recipe, *arguments, report=report, check=check)
 
     monkeypatch.setattr(workflow, "train", overflow)
-    loaded = sweep_with("source_tokens=860")
+    loaded = sweep_with("source_tokens=1")
     heard: list[Progress] = []
     blockwise, halving = sweep(loaded, tmp_path / "toy", report=heard.append).runs.values()
     assert [bool(run.failure) for run in blockwise] == [True, False]
@@ -161,7 +161,7 @@ def test_a_row_that_fails_is_a_line_and_is_tried_again(
 
 
 def test_other_ways_of_writing_are_scored_anew(tmp_path: Path, sweep_with: SweepWith) -> None:
-    overrides = ("seeds=[1]", "source_tokens=860")
+    overrides = ("seeds=[1]", "source_tokens=1")
     sweep(sweep_with(*overrides), tmp_path / "toy")
     sweep(sweep_with(*overrides, "summarize.max_length=2", "summarize.min_length=2"), tmp_path / "toy")
     identity = json.loads((tmp_path / "toy/blockwise-seed1/evaluation/validation/evaluation.json").read_text())
