@@ -140,7 +140,7 @@ class CompactingCache(BeamCache):
             length=cache.length + 1,
             steps=cache.steps + 1,
         )
-        cache.ancestry_bias.scatter_(2, cache.slots[..., None], 0.0)  # a slot of its own for each beam
+        cache.ancestry_bias.scatter_(2, cache.slots[..., None], 0.0)  # slots not yet written are -inf in every row
         return cache
 
     def update(self, layer: int, key_value: Tensor) -> tuple[Tensor, Tensor, Tensor]:
